@@ -1,0 +1,15 @@
+#!/usr/bin/env python
+"""Django's command line."""
+
+import os
+import sys
+
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management import execute_from_command_line
+
+if __name__ == "__main__":
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "playground.settings")
+    try:
+        execute_from_command_line(sys.argv)
+    except ImproperlyConfigured as error:  # a sentence for whoever set the variable
+        sys.exit(str(error))
