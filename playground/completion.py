@@ -1,0 +1,324 @@
+"""Value types of a completion: what is asked for, what comes back, and how events become text.
+
+Standard library only, besides `parameters`. Nothing here knows a provider, a database or HTTP.
+"""
+
+import copy
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from playground.parameters import Api, for_api
+
+Json = Any  # a value that json.loads can return
+
+
+class RunStatus(StrEnum):
+    QUEUED = "queued"
+    RUNNING = "running"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    INTERRUPTED = "interrupted"
+
+    @property
+    def live(self) -> bool:
+        return self in (RunStatus.QUEUED, RunStatus.RUNNING)
+
+
+class ErrorKind(StrEnum):
+    """Why a run failed. The first six come with an HTTP status."""
+
+    AUTH = "auth"
+    RATE_LIMIT = "rate_limit"
+    BAD_REQUEST = "bad_request"
+    NOT_FOUND = "not_found"
+    UNAVAILABLE = "unavailable"
+    REDIRECTED = "redirected"
+    CONNECTION = "connection"
+    TIMEOUT = "timeout"
+    BAD_CONTENT = "bad_content"
+    UPSTREAM_ERROR = "upstream_error"
+    TRUNCATED = "truncated"
+    BAD_JSON = "bad_json"
+    INTERNAL = "internal"  # ours: the run could not be carried out or saved
+
+
+# --- The request ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class CompletionRequest:
+    """One request to one model. A path that is not in `values` is not sent; 0, False and "" are."""
+
+    provider: str
+    operation: str  # "completions" or "chat"
+    model: str
+    dialect: str = ""
+    prompt: Json = ""  # text, list of texts, token ids, or list of token-id lists
+    messages: tuple[Mapping[str, Json], ...] = ()  # chat
+    values: Mapping[str, Json] = field(default_factory=dict)  # {path of the table: value}
+    extra: Mapping[str, Json] = field(default_factory=dict)  # any further keys of the body
+    labels: tuple[str, ...] = ()
+
+    @property
+    def api(self) -> Api:
+        return Api(self.provider, self.dialect, self.operation)
+
+    def body(self) -> dict[str, Json]:
+        """The JSON body as it is sent; renamed where this API has another name."""
+        body: dict[str, Json] = {"model": self.model} if self.model else {}
+        if self.operation == "chat":
+            body["messages"] = [dict(message) for message in self.messages]
+        else:
+            body["prompt"] = self.prompt
+        for parameter, support in for_api(self.api):
+            if parameter.path in self.values and not parameter.header:
+                _put(body, support.name, copy.deepcopy(self.values[parameter.path]))
+        return {**body, **copy.deepcopy(dict(self.extra))}
+
+    def headers(self) -> dict[str, str]:
+        """The rows of the table that travel as headers: one JSON text each, ASCII only."""
+        found: dict[str, Json] = {}
+        for parameter, support in for_api(self.api):
+            if parameter.path in self.values and parameter.header:
+                _put(found, support.name, self.values[parameter.path])
+        return {name: json.dumps(value) for name, value in found.items()}
+
+    def not_sent(self) -> list[str]:
+        """Paths that are set but that this API has no row for."""
+        known = {parameter.path for parameter, _ in for_api(self.api)}
+        return [path for path in self.values if path not in known]
+
+    @property
+    def streams(self) -> bool:
+        return self.body().get("stream") is True
+
+    def prompt_text(self) -> str:
+        """What the reader knows the request by: the prompt, or what the messages say."""
+        if self.operation == "chat":
+            return "\n".join(_content_text(message.get("content")) for message in self.messages)
+        if isinstance(self.prompt, str):
+            return self.prompt
+        return "\n".join(p if isinstance(p, str) else json.dumps(p) for p in self.prompt)
+
+    def to_json(self) -> str:
+        return json.dumps(
+            {
+                "provider": self.provider,
+                "dialect": self.dialect,
+                "operation": self.operation,
+                "model": self.model,
+                "prompt": self.prompt,
+                "messages": [dict(message) for message in self.messages],
+                "values": dict(self.values),
+                "extra": dict(self.extra),
+                "labels": list(self.labels),
+            }
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> "CompletionRequest":
+        data = json.loads(text)
+        data["messages"] = tuple(data["messages"])
+        data["labels"] = tuple(data["labels"])
+        return cls(**data)
+
+
+def _put(target: dict[str, Json], path: str, value: Json) -> None:
+    """Set `a.b` in nested objects."""
+    *parents, last = path.split(".")
+    for parent in parents:
+        target = target.setdefault(parent, {})
+    target[last] = value
+
+
+def _content_text(content: Json) -> str:
+    if isinstance(content, list):
+        parts = (part.get("text", "") for part in content if isinstance(part, dict))
+        return "\n".join(str(part) for part in parts)
+    return "" if content is None else str(content)
+
+
+# --- What comes back -----------------------------------------------------------------------
+
+
+class StreamEvent(NamedTuple):
+    """One parsed thing from a provider.
+
+    `kind` and `data`: text, reasoning (str) · tool_call (the provider's delta objects, a list) ·
+    logprobs (list of tokens in the normal form, `providers/logprobs.py`) · finish (str) ·
+    usage, meta (dict; meta is laid over the one before) · warning (str).
+    """
+
+    kind: str
+    data: Json
+    choice: int = 0
+    at: float = 0.0  # milliseconds since the request was sent
+
+
+TEXT_KINDS = ("text", "reasoning")
+
+
+class Batch:
+    """Events of one run between two ticks; consecutive text of a choice is joined.
+
+    `to_list()` gives `[[kind, choice, data, at…]]`, the form of the log and of the socket:
+    text and reasoning carry `[[at, characters]…]` instead of one time.
+    """
+
+    def __init__(self) -> None:
+        self._rows: list[list[Json]] = []
+        self._pieces: list[str] = []
+        self._chunks: list[list[float]] = []
+        self._last: tuple[str, int] | None = None
+        self.size = 0  # characters, roughly what it costs to keep
+
+    def __bool__(self) -> bool:
+        return bool(self._rows) or self._last is not None
+
+    def add(self, event: StreamEvent) -> None:
+        if event.kind not in TEXT_KINDS:
+            self._close()
+            self._rows.append([event.kind, event.choice, event.data, round(event.at, 1)])
+            self.size += 200
+            return
+        if self._last != (event.kind, event.choice):
+            self._close()
+            self._last = (event.kind, event.choice)
+        self._pieces.append(event.data)
+        self._chunks.append([round(event.at, 1), len(event.data)])
+        self.size += len(event.data) + 20
+
+    def to_list(self) -> list[list[Json]]:
+        self._close()
+        return self._rows
+
+    def followed_by(self, later: "Batch") -> "Batch":
+        """This batch with another one behind it; both are used up."""
+        joined = Batch()
+        joined._rows = self.to_list() + later.to_list()
+        joined.size = self.size + later.size
+        return joined
+
+    def _close(self) -> None:
+        if self._last is None:
+            return
+        kind, choice = self._last
+        self._rows.append([kind, choice, "".join(self._pieces), self._chunks])
+        self._pieces, self._chunks, self._last = [], [], None
+
+
+@dataclass
+class ChoiceResult:
+    """One output, as `fold` assembles it."""
+
+    index: int
+    text: str = ""
+    reasoning: str = ""
+    tool_calls: list[Json] = field(default_factory=list)
+    finish_reason: str | None = None
+    logprobs: list[Json] = field(default_factory=list)
+    timeline: list[list[float]] = field(default_factory=list)  # [[ms, characters]…] of the text
+
+
+@dataclass
+class Outcome:
+    """Everything that came back: choices in index order, usage, metadata, warnings."""
+
+    choices: list[ChoiceResult] = field(default_factory=list)
+    usage: dict[str, Json] | None = None
+    meta: dict[str, Json] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+    first_token_ms: float | None = None
+
+
+def fold(rows: Iterable[list[Json]]) -> Outcome:
+    """Rows of `Batch.to_list()` in order → what they say. The only assembler."""
+    outcome = Outcome()
+    choices: dict[int, ChoiceResult] = {}
+    texts: dict[tuple[int, str], list[str]] = {}
+    finish_usages: dict[int, list[dict[str, Json]]] = {}
+    later_usage = False
+    for kind, index, data, at in rows:
+        if kind in TEXT_KINDS:
+            choice = choices.setdefault(index, ChoiceResult(index))
+            texts.setdefault((index, kind), []).append(data)
+            if kind == "text":
+                choice.timeline += at
+            first = at[0][0]
+            if outcome.first_token_ms is None or first < outcome.first_token_ms:
+                outcome.first_token_ms = first
+        elif kind == "usage":
+            outcome.usage = data
+            if index < 0:
+                later_usage = True
+            else:
+                finish_usages.setdefault(index, []).append(data)
+        elif kind == "meta":
+            outcome.meta.update(data)
+        elif kind == "warning":
+            outcome.warnings.append(data)
+        else:
+            _apply(choices.setdefault(index, ChoiceResult(index)), kind, data)
+    for (index, kind), pieces in texts.items():
+        setattr(choices[index], kind, "".join(pieces))
+    outcome.choices = [choices[index] for index in sorted(choices)]
+    if not later_usage:
+        outcome.usage = _summed(finish_usages, outcome.usage, len(choices))
+    return outcome
+
+
+def _apply(choice: ChoiceResult, kind: str, data: Json) -> None:
+    if kind == "finish":
+        choice.finish_reason = data
+    elif kind == "logprobs":
+        choice.logprobs += data
+    elif kind == "tool_call":
+        for delta in data:
+            _merge_tool_call(choice.tool_calls, delta)
+
+
+def _merge_tool_call(calls: list[Json], delta: Mapping[str, Json]) -> None:
+    """Deltas of one call share an index; names and arguments come in pieces."""
+    position = delta.get("index")
+    if position is None:
+        position = len(calls)
+    found = next((call for call in calls if call["index"] == position), None)
+    if found is None:
+        found = {"index": position, "function": {"name": "", "arguments": ""}}
+        calls.append(found)
+    for name in ("id", "type"):
+        if delta.get(name):
+            found[name] = delta[name]
+    function = delta.get("function")
+    for name in ("name", "arguments") if isinstance(function, Mapping) else ():
+        if function.get(name):
+            found["function"][name] += str(function[name])
+
+
+def _summed(
+    per_choice: dict[int, list[dict[str, Json]]], last: dict[str, Json] | None, choices: int
+) -> dict[str, Json] | None:
+    """The last usage; where each choice carries its own exactly once (llama.cpp), summed."""
+    if len(per_choice) < 2 or len(per_choice) != choices:
+        return last
+    if any(len(found) != 1 for found in per_choice.values()):
+        return last
+    usages = [found[0] for found in per_choice.values()]
+    completion = sum(_count(usage, "completion_tokens") for usage in usages)
+    prompt = _count(usages[0], "prompt_tokens")
+    return {
+        **usages[-1],
+        "prompt_tokens": prompt,
+        "completion_tokens": completion,
+        "total_tokens": prompt + completion,
+    }
+
+
+def _count(usage: Mapping[str, Json], name: str) -> int:
+    value = usage.get(name)
+    return int(value) if isinstance(value, int | float) and math.isfinite(value) else 0

@@ -1,0 +1,333 @@
+"""A provider: a request in, an iterator of stream events out. Knows no Django."""
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import aiohttp
+import httpx
+import orjson
+
+from playground.completion import CompletionRequest, ErrorKind, StreamEvent
+from playground.providers import outbound
+from playground.providers.chunks import ChunkParser
+from playground.providers.errors import (
+    LONGEST,
+    ProviderError,
+    from_response,
+    is_error,
+    masked,
+    message_of,
+)
+from playground.providers.sse import EventReader, TooLong
+
+LONGEST_ERROR = 256 * 1024  # bytes of an error body that are read
+LONGEST_ANSWER = 64 * 1024 * 1024  # bytes of an answer in one piece
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where a request goes, and with what."""
+
+    base_url: str
+    key: str = field(default="", repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    reaches_local: bool = False
+    connect_timeout: float = 10  # seconds
+    read_timeout: float = 300  # seconds between two chunks
+    proxy: str = field(default="", repr=False)
+
+
+class Provider:
+    """One kind of service. Subclasses say only what differs."""
+
+    slug = ""
+    label = ""
+    default_base_url = ""
+    needs_key = True
+    paths: Mapping[str, str] = {"completions": "/completions", "chat": "/chat/completions"}
+    models_path: str | None = "/models"
+
+    # --- what a subclass may change ---
+
+    def parser(self, request: CompletionRequest) -> ChunkParser:
+        """Reads the chunks of one answer."""
+        return ChunkParser()
+
+    def error_in(self, payload: Mapping[str, Any]) -> str | None:
+        """The words of a failure reported inside a 200 answer, else None."""
+        if not is_error(payload):
+            return None
+        return message_of(payload) or "The provider reported an error without a reason."
+
+    # --- the request ---
+
+    async def stream(
+        self, target: Target, request: CompletionRequest
+    ) -> AsyncIterator[StreamEvent]:
+        """Raises ProviderError; what was yielded before stays valid."""
+        if self.needs_key and not target.key:
+            raise ProviderError(
+                f"No key is set for this {self.label} connection. An admin can add one.",
+                ErrorKind.AUTH,
+            )
+        began = time.monotonic()
+        parser = self.parser(request)
+        try:
+            async with self._answer(target, request) as response:
+                async for event in self._read(response, parser, began):
+                    yield event
+                if meta := parser.metadata():
+                    yield StreamEvent("meta", meta, -1, _since(began))
+        except ProviderError as error:
+            if meta := parser.metadata():
+                yield StreamEvent("meta", meta, -1, _since(began))
+            error.message = masked(error.message, target.key)[:LONGEST]
+            raise
+
+    @asynccontextmanager
+    async def _answer(
+        self, target: Target, request: CompletionRequest
+    ) -> AsyncIterator[httpx.Response]:
+        """The open answer; every failure of the network as a ProviderError."""
+        url = target.base_url + self.paths[request.operation]
+        headers = {
+            "content-type": "application/json",
+            "accept": "text/event-stream, application/json",
+            "accept-encoding": "identity",
+            **request.headers(),
+            **target.headers,
+        }
+        if target.key:
+            headers["authorization"] = f"Bearer {target.key}"
+        connected = False
+        try:
+            async with outbound.client(target.reaches_local, target.proxy).stream(
+                "POST",
+                url,
+                content=_encoded(request.body()),
+                headers=headers,
+                timeout=httpx.Timeout(target.read_timeout, connect=target.connect_timeout),
+            ) as response:
+                connected = True
+                if response.status_code >= 300:
+                    raise from_response(
+                        response.status_code,
+                        response.headers,
+                        await _limited(response, LONGEST_ERROR, cut=True),
+                        target.key,
+                    )
+                yield response
+        except outbound.FAILURES as error:
+            raise _failure(target, error, connected) from None
+
+    async def _read(
+        self, response: httpx.Response, parser: ChunkParser, began: float
+    ) -> AsyncIterator[StreamEvent]:
+        content_type = response.headers.get("content-type", "").lower()
+        if "html" in content_type:
+            raise ProviderError(
+                f"The server answered with a web page (HTTP {response.status_code}), "
+                "not with a model's answer. Check the connection's address.",
+                ErrorKind.BAD_CONTENT,
+                response.status_code,
+            )
+        if "json" in content_type and "event-stream" not in content_type:
+            for event in self._whole(await _limited(response, LONGEST_ANSWER), parser, began):
+                yield event
+            return
+        async for event in self._events(response, parser, began):
+            yield event
+
+    def _whole(self, body: bytes, parser: ChunkParser, began: float) -> Iterator[StreamEvent]:
+        """An answer in one piece: asked for, or from a server that ignores `stream`."""
+        payload = _json(body)
+        if not isinstance(payload, Mapping):
+            raise ProviderError("The answer is not a JSON object.", ErrorKind.BAD_JSON)
+        yield from parser.parse(payload, _since(began))
+        parser.whole()
+        if (words := self.error_in(payload)) is not None:
+            raise ProviderError(words, ErrorKind.UPSTREAM_ERROR)
+        if "choices" not in payload:
+            raise ProviderError("The answer has no choices in it.", ErrorKind.BAD_CONTENT)
+
+    async def _events(
+        self, response: httpx.Response, parser: ChunkParser, began: float
+    ) -> AsyncIterator[StreamEvent]:
+        reader = EventReader()
+        broken = 0
+        done = False
+        async for payloads in _payloads(response, reader):
+            at = _since(began)
+            for raw in payloads:
+                if raw.strip() == b"[DONE]":
+                    done = True
+                    break
+                payload = _json(raw)
+                if isinstance(payload, Mapping):
+                    for event in parser.parse(payload, at):
+                        yield event
+                    if (words := self.error_in(payload)) is not None:
+                        raise ProviderError(words, ErrorKind.UPSTREAM_ERROR)
+                elif payload is not None and raw.strip():
+                    broken += 1
+            if done:
+                break
+        if not done and not parser.complete:
+            raise ProviderError(
+                "The stream ended before the answer was complete; what had arrived is kept.",
+                ErrorKind.TRUNCATED,
+            )
+        if broken:
+            raise ProviderError(
+                f"{broken} event(s) of the stream were not valid JSON objects, "
+                "so words may be missing.",
+                ErrorKind.BAD_JSON,
+            )
+
+    # --- the models ---
+
+    async def models(self, target: Target) -> list[str]:
+        """Ids, as the service lists them; [] where it has no list. Raises ProviderError."""
+        if self.models_path is None:
+            return []
+        headers = {**target.headers}
+        if target.key:
+            headers["authorization"] = f"Bearer {target.key}"
+        url = target.base_url + self.models_path
+        try:
+            response = await outbound.client(target.reaches_local, target.proxy).get(
+                url, headers=headers, timeout=target.connect_timeout
+            )
+        except outbound.FAILURES as error:
+            raise _failure(target, error, connected=False) from None
+        if response.status_code >= 300:
+            raise from_response(
+                response.status_code, response.headers, response.content, target.key
+            )
+        return self.model_ids(_json(response.content))
+
+    def model_ids(self, payload: Any) -> list[str]:
+        data = payload.get("data") if isinstance(payload, Mapping) else None
+        rows = data if isinstance(data, list) else []
+        return [str(row["id"]) for row in rows if isinstance(row, Mapping) and row.get("id")]
+
+
+def _since(began: float) -> float:
+    return (time.monotonic() - began) * 1000
+
+
+def _encoded(body: Mapping[str, Any]) -> bytes:
+    """The body in UTF-8; lone surrogates travel as escapes."""
+    try:
+        return json.dumps(body, ensure_ascii=False, allow_nan=False).encode()
+    except UnicodeEncodeError:
+        return json.dumps(body, allow_nan=False).encode()
+
+
+class _Broken:
+    """Stands for a payload that is not JSON: neither an object nor null."""
+
+
+def _json(raw: bytes) -> Any:
+    try:
+        return orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        pass
+    try:
+        # Slower and more tolerant: stray bytes, lone surrogates, NaN.
+        return json.loads(raw.decode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        return _Broken()
+
+
+async def _payloads(response: httpx.Response, reader: EventReader) -> AsyncIterator[list[bytes]]:
+    """The payloads of each read, and at a clean end those that were pending."""
+    try:
+        async for received in response.aiter_bytes():
+            if payloads := reader.feed(received):
+                yield payloads
+    except TooLong as error:
+        raise ProviderError(str(error), ErrorKind.BAD_CONTENT) from None
+    if payloads := reader.close():
+        yield payloads
+
+
+async def _limited(response: httpx.Response, limit: int, cut: bool = False) -> bytes:
+    """The body up to a limit; beyond it either cut or an error."""
+    body = bytearray()
+    async for received in response.aiter_bytes():
+        body += received
+        if len(body) > limit:
+            if cut:
+                break
+            raise ProviderError(
+                f"The answer is longer than {limit // 1024 // 1024} MB.", ErrorKind.BAD_CONTENT
+            )
+    return bytes(body[:limit])
+
+
+def _failure(target: Target, error: Exception, connected: bool) -> ProviderError:
+    # The transport calls every failed connection a timeout; what it was made from is exact.
+    if isinstance(error.__cause__, TimeoutError):
+        return _timeout(target, error)
+    if isinstance(error, httpx.InvalidURL | httpx.UnsupportedProtocol):
+        return ProviderError(
+            "The connection's address is not a web address. An admin can correct it.",
+            ErrorKind.CONNECTION,
+        )
+    if isinstance(error, aiohttp.ClientResponseError):
+        return ProviderError(
+            f"The server at {target.base_url} answered, but not as a web server does. "
+            "Check the connection's address.",
+            ErrorKind.BAD_CONTENT,
+        )
+    return _broken(target, error, connected)
+
+
+def _timeout(target: Target, error: Exception) -> ProviderError:
+    if isinstance(error, httpx.ReadTimeout):
+        sentence = f"The server sent nothing for {target.read_timeout:g} s."
+    else:
+        sentence = (
+            f"The server could not be reached at {target.base_url} "
+            f"within {target.connect_timeout:g} s."
+        )
+    return ProviderError(sentence, ErrorKind.TIMEOUT)
+
+
+def _broken(target: Target, error: Exception, connected: bool) -> ProviderError:
+    if connected:
+        return ProviderError(
+            "The connection to the server broke off before the answer was complete; "
+            "what had arrived is kept.",
+            ErrorKind.TRUNCATED,
+        )
+    reason = _reason(error)
+    if outbound.REFUSED in reason:
+        sentence = (
+            f"{target.base_url} {outbound.REFUSED}. An admin can set “may reach private addresses”."
+        )
+    else:
+        sentence = f"The server could not be reached at {target.base_url}: {reason.rstrip('.')}."
+    return ProviderError(sentence, ErrorKind.CONNECTION)
+
+
+def _reason(error: BaseException) -> str:
+    """The innermost cause in plain words."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    inner = getattr(error, "os_error", error)
+    if getattr(inner, "errno", None) == 111:
+        return "nothing is listening there (connection refused)"
+    return getattr(inner, "strerror", None) or str(inner) or type(inner).__name__
+
+
+async def close() -> None:
+    """Close the HTTP clients of the running loop."""
+    await outbound.close()
+    await asyncio.sleep(0)

@@ -1,0 +1,65 @@
+"""Token probabilities: the shapes that providers send, in one normal form.
+
+Normal form: a list of `{"token", "logprob", "bytes", "top": [{"token", "logprob", "bytes"}…]}`;
+`logprob` is None where it is not known (the first token of an echoed prompt).
+"""
+
+import math
+from typing import Any
+
+
+def normal(logprobs: Any) -> list[dict[str, Any]]:
+    """Any shape of `choices[].logprobs` → tokens; [] for null, numbers and unknown shapes."""
+    if not isinstance(logprobs, dict):
+        return []
+    content = logprobs.get("content")
+    if isinstance(content, list):
+        return [_token(entry) for entry in content if isinstance(entry, dict)]
+    tokens = logprobs.get("tokens")
+    return _legacy(logprobs, tokens) if isinstance(tokens, list) else []
+
+
+def _token(entry: dict[str, Any]) -> dict[str, Any]:
+    candidates = [one for one in _list(entry.get("top_logprobs")) if isinstance(one, dict)]
+    return {**_candidate(entry), "top": [_candidate(one) for one in candidates]}
+
+
+def _candidate(entry: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "token": str(entry.get("token", "")),
+        "logprob": _number(entry.get("logprob")),
+        "bytes": entry.get("bytes"),
+    }
+
+
+def _legacy(logprobs: dict[str, Any], tokens: list[Any]) -> list[dict[str, Any]]:
+    """Parallel arrays: tokens, token_logprobs, top_logprobs (a map a token, or null)."""
+    values = _list(logprobs.get("token_logprobs"))
+    tops = _list(logprobs.get("top_logprobs"))
+    return [
+        {
+            "token": str(token),
+            "logprob": _number(values[i]) if i < len(values) else None,
+            "bytes": None,
+            "top": _top_map(tops[i]) if i < len(tops) else [],
+        }
+        for i, token in enumerate(tokens)
+    ]
+
+
+def _top_map(top: Any) -> list[dict[str, Any]]:
+    if not isinstance(top, dict):
+        return []
+    ranked = [(str(token), _number(value)) for token, value in top.items()]
+    ranked.sort(key=lambda pair: -1e9 if pair[1] is None else pair[1], reverse=True)
+    return [{"token": token, "logprob": value, "bytes": None} for token, value in ranked]
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None

@@ -1,0 +1,80 @@
+"""The one HTTP client for outgoing requests, and its guard.
+
+Per event loop there are two clients: one that may reach any address, for connections that an admin
+marked as local, and one that only reaches public addresses. The guard looks at the address that is
+really connected to, so a literal address, a DNS answer and one that changes are all the same to it.
+Redirects are never followed, cookies never kept, proxy variables never read.
+"""
+
+import asyncio
+import ipaddress
+import socket
+from weakref import WeakKeyDictionary
+
+import aiohttp
+import httpx
+from httpx_aiohttp import AiohttpTransport
+
+REFUSED = "is a private address, and this connection is not marked as one that may reach those"
+
+# What a request can raise; the transport lets some of aiohttp's errors through as they are.
+FAILURES = (httpx.HTTPError, httpx.InvalidURL, aiohttp.ClientError)
+
+NAT64 = ipaddress.ip_network("64:ff9b::/96")
+
+_clients: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[tuple[bool, str], httpx.AsyncClient]]
+_clients = WeakKeyDictionary()
+
+
+def is_public(address: str) -> bool:
+    """Whether an IP address is one of the open internet."""
+    ip = ipaddress.ip_address(address.partition("%")[0])
+    if isinstance(ip, ipaddress.IPv6Address):
+        if ip in NAT64:
+            ip = ipaddress.IPv4Address(ip.packed[-4:])
+        else:
+            ip = ip.ipv4_mapped or ip.sixtofour or ip
+    return ip.is_global and not ip.is_multicast
+
+
+def _guarded_socket(address: tuple[object, ...]) -> socket.socket:
+    """aiohttp asks for a socket for the very address that it is about to connect to."""
+    family, kind, protocol, _, target = address
+    host = str(target[0])  # type: ignore[index]
+    if not is_public(host):
+        raise OSError(f"{host} {REFUSED}")
+    return socket.socket(family, kind, protocol)  # type: ignore[arg-type]
+
+
+def _session(local: bool) -> aiohttp.ClientSession:
+    connector = aiohttp.TCPConnector(
+        limit=0,  # the default of 100 would make the rest wait without a word
+        socket_factory=None if local else _guarded_socket,
+    )
+    return aiohttp.ClientSession(
+        connector=connector, cookie_jar=aiohttp.DummyCookieJar(), trust_env=False
+    )
+
+
+def client(local: bool, proxy: str = "") -> httpx.AsyncClient:
+    """The client of the running loop; made at the first call, closed by `close`."""
+    clients = _clients.setdefault(asyncio.get_running_loop(), {})
+    # A proxy stands outside: local addresses are reached directly. It resolves names itself,
+    # so the guard cannot look at them; that is why it has to be set explicitly.
+    key = (local, "" if local else proxy)
+    if key not in clients:
+        transport = AiohttpTransport(
+            client=lambda: _session(local or bool(proxy)),
+            proxy=httpx.Proxy(proxy) if key[1] else None,
+            trust_env=False,
+        )
+        clients[key] = httpx.AsyncClient(
+            transport=transport, trust_env=False, follow_redirects=False
+        )
+    return clients[key]
+
+
+async def close() -> None:
+    """Close the clients of the running loop."""
+    for one in _clients.pop(asyncio.get_running_loop(), {}).values():
+        await one.aclose()
