@@ -1,0 +1,117 @@
+"""The admin site: connections and their keys, teams and people; runs without their text."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.contrib.auth.admin import UserAdmin
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest
+
+from playground.models import ApiKey, Connection, Membership, Team, User
+from playground.models.connections import clean_key
+from playground.providers import PROVIDERS
+
+admin.site.site_header = "Playground administration"
+admin.site.site_title = "Playground"
+admin.site.index_title = "Connections, teams and people"
+
+
+class ConnectionForm(forms.ModelForm):
+    """Secrets are write-only: they go in here and never come out."""
+
+    provider = forms.ChoiceField(choices=[(slug, p.label) for slug, p in PROVIDERS.items()])
+    api_key = forms.CharField(
+        label="API key",
+        required=False,
+        strip=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
+        help_text="Stored encrypted and never shown again. Empty: the present one stays.",
+    )
+    new_headers = forms.CharField(
+        label="Extra headers",
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 3, "autocomplete": "off"}),
+        help_text="One “Name: value” a line. Stored encrypted and never shown again. "
+        "Empty: the present ones stay; a single “-” removes them.",
+    )
+
+    class Meta:
+        model = Connection
+        fields = [
+            "name",
+            "provider",
+            "dialect",
+            "base_url",
+            "reaches_local",
+            "default_model",
+            "parallel",
+            "read_timeout",
+            "all_teams",
+            "teams",
+            "enabled",
+        ]
+
+    def clean_api_key(self) -> str:
+        return clean_key(self.cleaned_data["api_key"])
+
+    def clean_new_headers(self) -> str:
+        text = str(self.cleaned_data["new_headers"]).strip()
+        for line in text.splitlines() if text != "-" else []:
+            name, colon, _ = line.partition(":")
+            if not colon or not name.strip() or not _fits(line) or " " in name.strip():
+                raise ValidationError("Write one header a line, as “Name: value”.")
+        return text
+
+
+def _fits(line: str) -> bool:
+    """Whether it can stand in an HTTP header."""
+    return line.isascii() and line.isprintable()
+
+
+@admin.register(Connection)
+class ConnectionAdmin(admin.ModelAdmin):
+    form = ConnectionForm
+    list_display = ["name", "provider", "dialect", "base_url", "key", "enabled"]
+    filter_horizontal = ["teams"]
+
+    @admin.display(description="key")
+    def key(self, connection: Connection) -> str:
+        """The last four characters of the active key, never more."""
+        if connection.locked:
+            return "enter the key again: it cannot be decrypted"
+        key = connection.keys.filter(state=ApiKey.State.ACTIVE).order_by("-pk").first()
+        return f"…{key.last_four}" if key else "none"
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Connection | None = None) -> Any:
+        own = ["name", "provider", "dialect", "base_url", "reaches_local"]
+        return own if obj is not None and obj.embedded else []
+
+    def save_model(self, request: HttpRequest, obj: Connection, form: Any, change: bool) -> None:
+        before = Connection.objects.get(pk=obj.pk).base_url if change else ""
+        if headers := form.cleaned_data.get("new_headers"):
+            obj.extra_headers = "" if headers == "-" else headers
+        super().save_model(request, obj, form, change)
+        if key := form.cleaned_data.get("api_key"):
+            obj.set_key(key)
+        elif before and before != obj.base_url and obj.keys.all().delete()[0]:
+            messages.warning(
+                request, "The address has changed, so the stored key was dropped. Enter it again."
+            )
+
+    def has_delete_permission(self, request: HttpRequest, obj: Connection | None = None) -> bool:
+        return super().has_delete_permission(request, obj) and not (obj and obj.embedded)
+
+
+class MembershipInline(admin.TabularInline):
+    model = Membership
+    extra = 1
+
+
+@admin.register(Team)
+class TeamAdmin(admin.ModelAdmin):
+    list_display = ["name", "created_at"]
+    inlines = [MembershipInline]
+
+
+admin.site.register(User, UserAdmin)

@@ -1,0 +1,302 @@
+"""The websocket of a page: it follows runs. One message in, `follow {run: last seq}`; see
+`docs/protocol.md`. Prompts, stops and labels are HTTP requests."""
+
+import asyncio
+import json
+import logging
+import time
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+from channels.generic.websocket import AsyncWebsocketConsumer
+from channels.layers import get_channel_layer
+from django.conf import settings
+from django.contrib.auth import get_user
+from django.contrib.sessions.backends.db import SessionStore
+from django.http import HttpRequest
+
+from playground.database import in_thread
+from playground.hub import FAULT, SESSION_ENDED, Item, group, hub
+from playground.models import Run, User
+from playground.recorder import to_json
+from playground.runner import runner
+
+logger = logging.getLogger(__name__)
+
+FRAME = 256 * 1024  # characters of one message, unless a single row is longer
+LONGEST_ROW = 300 * 1024  # characters; in UTF-8 they stay below Daphne's 1 MiB a message
+UNACKNOWLEDGED = 1024 * 1024  # characters on their way from which a run waits for its reader
+POLL = 0.5  # seconds between two looks at the log of a run of another process
+RECHECK = 5.0  # seconds between two looks whether the session still holds
+MOST_RUNS = 1000  # that one socket follows
+LONGEST_MESSAGE = 64 * 1024  # characters; a follow of 1000 runs has 20,000
+
+
+class Following:
+    """How far one run has been sent on this socket."""
+
+    def __init__(self, comparison: int, last: int) -> None:
+        self.comparison = comparison
+        self.cursor = last  # the last row that was sent
+        self.acknowledged = last
+        self.repeated = False  # the reader said the same position twice, and nothing moved
+        self.behind = False  # it waits for its reader; the log is read when it has caught up
+        self.on_the_way: deque[tuple[int, int]] = deque()  # (seq, characters)
+
+    @property
+    def size(self) -> int:
+        return sum(size for _, size in self.on_the_way)
+
+    def acknowledge(self, last: int) -> None:
+        """Rows up to `last` have arrived. A reader that stands still behind us has lost some."""
+        stuck = last == self.acknowledged and last < self.cursor
+        if stuck and self.repeated:
+            self.cursor = last
+            self.on_the_way.clear()
+        self.repeated = stuck
+        self.acknowledged = last
+        while self.on_the_way and self.on_the_way[0][0] <= last:
+            self.on_the_way.popleft()
+
+
+class ComparisonConsumer(AsyncWebsocketConsumer):
+    """All sending is done by one task, so nothing overtakes anything."""
+
+    async def connect(self) -> None:
+        self.following: dict[int, Following] = {}
+        self._wanted: dict[int, int] = {}
+        self._arrived: list[Item] = []
+        self._awake = asyncio.Event()
+        self._close_code: int | None = None
+        self._work: asyncio.Task[None] | None = None
+        self._groups: set[str] = set()
+        self._checked = time.monotonic()
+        self.user: User = self.scope["user"]
+        await self.accept()
+        if not self.user.is_authenticated:
+            await self.close(SESSION_ENDED)
+            return
+        hub.open(self)
+        self._work = asyncio.create_task(self._send_all())
+
+    async def disconnect(self, code: int) -> None:
+        hub.leave(self)
+        if self._work:
+            self._work.cancel()
+        for name in self._groups:
+            await get_channel_layer().group_discard(name, self.channel_name)
+
+    # --- what arrives: noted here, worked on in the one task ---
+
+    async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
+        try:
+            follow = _follow(text_data)
+        except ValueError as error:
+            await self.send(to_json({"error": str(error)}))
+            return
+        self._wanted.update(follow)
+        self._awake.set()
+
+    def deliver(self, items: Sequence[Item]) -> None:
+        self._arrived += items
+        self._awake.set()
+
+    def hang_up(self, code: int) -> None:
+        self._close_code = code
+        self._awake.set()
+
+    async def run_items(self, message: dict[str, Any]) -> None:
+        """From another process, by the channel layer."""
+        self.deliver([Item(*item) for item in message["items"]])
+
+    # --- the one task ---
+
+    async def _send_all(self) -> None:
+        try:
+            while self._close_code is None:
+                try:
+                    await asyncio.wait_for(self._awake.wait(), self._patience())
+                except TimeoutError:
+                    await self._poll()
+                self._awake.clear()
+                if time.monotonic() - self._checked > RECHECK and not await self._still_in():
+                    self._close_code = SESSION_ENDED
+                    break
+                wanted, self._wanted = self._wanted, {}
+                if wanted:
+                    await self._follow(wanted)
+                arrived, self._arrived = self._arrived, []
+                await self._forward(arrived)
+            await self.close(self._close_code)
+        except Exception:
+            logger.exception("A socket failed")
+            await self.close(FAULT)
+
+    def _patience(self) -> float | None:
+        """Without Redis the log of runs of other processes is read from time to time."""
+        return POLL if any(map(self._foreign, self.following)) else None
+
+    def _foreign(self, run: int) -> bool:
+        return not settings.REDIS_URL and runner.committed(run) is None
+
+    async def _poll(self) -> None:
+        for run in [run for run in self.following if self._foreign(run)]:
+            await self._catch_up(run)
+
+    async def _follow(self, wanted: dict[int, int]) -> None:
+        await self._admit({run: last for run, last in wanted.items() if run not in self.following})
+        for run, last in wanted.items():
+            following = self.following.get(run)
+            if following is None:
+                continue
+            following.acknowledge(last)
+            committed = runner.committed(run)
+            if committed is None or committed > following.cursor:
+                await self._catch_up(run)
+
+    async def _still_in(self) -> bool:
+        """Whether the session still holds; runs that may no longer be seen are dropped."""
+        self._checked = time.monotonic()
+        user = await in_thread(_session_user, self.scope["session"].session_key)
+        if user is None:
+            return False
+        visible = await in_thread(_visible, user, list(self.following))
+        for run in [run for run in self.following if run not in visible]:
+            self._drop(run)
+        return True
+
+    async def _admit(self, new: dict[int, int]) -> None:
+        """Begin to follow. Registers before the log is read, so nothing falls between."""
+        if not new:
+            return
+        room = MOST_RUNS - len(self.following)
+        visible = await in_thread(_visible, self.user, list(new)[:room])
+        for run, last in new.items():
+            if run not in visible:
+                await self.send(to_json({"error": "not found", "run": run}))
+                continue
+            self.following[run] = Following(visible[run], last)
+            hub.follow(run, self)
+            if settings.REDIS_URL and (name := group(visible[run])) not in self._groups:
+                self._groups.add(name)
+                await get_channel_layer().group_add(name, self.channel_name)
+
+    async def _forward(self, items: Sequence[Item]) -> None:
+        """One frame a tick: rows that follow on the cursor go out, a gap is read from the log."""
+        rows: list[str] = []
+        endings: list[str] = []
+        for item in items:
+            following = self.following.get(item.run)
+            if following is None:
+                continue
+            if item.events and item.seq > following.cursor:
+                if following.behind or following.size > UNACKNOWLEDGED:
+                    following.behind = True
+                elif item.seq == following.cursor + 1:
+                    rows.append(self._row(item.run, item.seq, item.events))
+                elif not item.finished:
+                    await self._send_rows(rows)
+                    rows = []
+                    await self._catch_up(item.run)
+            if item.finished and item.run in self.following:
+                endings.append(item.finished)
+                self._drop(item.run)
+        await self._send_rows(rows)
+        if endings:
+            await self.send(f'{{"finished":[{",".join(endings)}]}}')
+
+    def _row(self, run: int, seq: int, events: str) -> str:
+        following = self.following[run]
+        following.cursor = max(following.cursor, seq)
+        following.on_the_way.append((seq, len(events)))
+        if len(events) > LONGEST_ROW:
+            events = "[]"  # no text is in it that long: a provider's metadata; the record has it
+        return f'{{"run":{run},"seq":{seq},"events":{events}}}'
+
+    async def _send_rows(self, rows: list[str]) -> None:
+        """In frames; Daphne refuses a message over 1 MiB."""
+        frame: list[str] = []
+        size = 0
+        for row in rows:
+            if frame and size + len(row) > FRAME:
+                await self.send(f'{{"events":[{",".join(frame)}]}}')
+                frame, size = [], 0
+            frame.append(row)
+            size += len(row)
+        if frame:
+            await self.send(f'{{"events":[{",".join(frame)}]}}')
+
+    async def _catch_up(self, run: int) -> None:
+        """Send what the log has behind the cursor, in frames; at the end of a run, its end."""
+        following = self.following[run]
+        following.behind = following.size > UNACKNOWLEDGED
+        if following.behind:
+            return
+        log, finished = await in_thread(_log_and_end, run, following.cursor)
+        rows: list[str] = []
+        for seq, events in log:
+            if following.size > UNACKNOWLEDGED:
+                following.behind = True
+                break
+            rows.append(self._row(run, seq, events))
+        await self._send_rows(rows)
+        if finished:
+            await self.send(f'{{"finished":[{finished}]}}')
+            self._drop(run)
+
+    def _drop(self, run: int) -> None:
+        self.following.pop(run, None)
+        hub.unfollow(run, self)
+
+
+def _follow(text: str | None) -> dict[int, int]:
+    """{run: last seq} of a message. Raises ValueError with what is wrong."""
+    if text is None or len(text) > LONGEST_MESSAGE:
+        raise ValueError("A message is a JSON text of at most 64 kB.")
+    try:
+        message = json.loads(text)
+        follow = message["follow"]
+        found = {int(run): int(last) for run, last in follow.items()}
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        raise ValueError('Expected {"follow": {"run id": last seq}}.') from None
+    if any(not 0 <= number < 2**31 for pair in found.items() for number in pair):
+        raise ValueError("Run ids and positions are numbers from 0.")
+    return found
+
+
+def _session_user(key: str) -> User | None:
+    """Who the session belongs to now: not after a logout, a deactivation or a new password."""
+    request = HttpRequest()
+    request.session = SessionStore(key)
+    user = get_user(request)
+    return user if isinstance(user, User) else None
+
+
+def _visible(user: User, runs: list[int]) -> dict[int, int]:
+    """{run: comparison} of those that this user may see."""
+    return dict(Run.objects.visible_to(user).filter(pk__in=runs).values_list("pk", "comparison_id"))
+
+
+def _log_and_end(run: int, cursor: int) -> tuple[list[tuple[int, str]], str]:
+    """Rows behind the cursor, and the end of the run as JSON text, or ""."""
+    found = Run.objects.get(pk=run)
+    log = found.log_after(cursor) if found.live else []
+    if found.live and not log:
+        found.refresh_from_db(fields=["status"])  # it may have ended between the two reads
+    return log, "" if found.live else end_of(found)
+
+
+def end_of(run: Run) -> str:
+    """What `close_run` told about a run, from what it stored."""
+    choices = run.choices.values_list("index", "text", "sha256")
+    return to_json(
+        {
+            "run": run.pk,
+            "status": str(run.status),
+            "choices": [
+                {"index": index, "length": len(text), "sha256": sha256}
+                for index, text, sha256 in choices
+            ],
+        }
+    )

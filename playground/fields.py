@@ -1,0 +1,41 @@
+"""An encrypted text field. The database alone is worthless: the keys live in the environment."""
+
+from functools import lru_cache
+from typing import Any
+
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+from django.conf import settings
+from django.db import models
+
+
+class Unreadable(str):
+    """Stands for a value that none of our keys decrypts: falsy text, so the app goes on without."""
+
+    def __new__(cls) -> "Unreadable":
+        return super().__new__(cls, "")
+
+
+@lru_cache(maxsize=8)
+def _cipher(keys: tuple[str, ...]) -> MultiFernet:
+    return MultiFernet([Fernet(key) for key in keys])
+
+
+def cipher() -> MultiFernet:
+    """Encrypts with the newest of `ENCRYPTION_KEYS`, decrypts with any of them."""
+    return _cipher(tuple(settings.ENCRYPTION_KEYS))
+
+
+class EncryptedTextField(models.TextField):
+    """Plain text in Python, a Fernet token in the database; empty stays empty."""
+
+    def get_prep_value(self, value: Any) -> Any:
+        text = super().get_prep_value(value)
+        return cipher().encrypt(text.encode()).decode() if text else text
+
+    def from_db_value(self, value: str | None, *_: object) -> str | None:
+        if not value:
+            return value
+        try:
+            return cipher().decrypt(value.encode()).decode()
+        except InvalidToken:
+            return Unreadable()

@@ -1,0 +1,313 @@
+"""From what the form posts to requests. One document, one column at a time, nothing lost.
+
+The document: `{"prompt", "mode", "messages", "values": {path: raw}, "extra", "labels",
+"visibility", "columns": [{"connection", "operation", "model", "values"}], "force"}`. A raw value is
+JSON or the text that was typed; a column's `values` are laid over the common ones, and null there
+means "not sent in this column".
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.core.exceptions import ValidationError
+
+from playground.completion import CompletionRequest
+from playground.models import Connection, User
+from playground.models.labels import clean_label
+from playground.models.runs import Visibility
+from playground.parameters import OPERATIONS, Api, Json, Parameter, Status, Support, for_api
+from playground.parameters import parameter as parameter_at
+
+MOST_COLUMNS = 64
+MOST_LABELS = 50
+LONGEST_MODEL = 300  # characters
+RESERVED = ("model", "prompt", "messages")  # fields of the request, not of the extra body
+
+
+class BadDocument(ValueError):
+    """What was posted is no document of this form."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Why a column cannot be sent; `path` is the field. `bound`: "Send anyway" overrides it."""
+
+    path: str
+    message: str
+    bound: bool = False
+
+
+@dataclass
+class Column:
+    """One column of the form, read."""
+
+    position: int
+    connection: Connection | None = None
+    request: CompletionRequest | None = None
+    errors: list[Problem] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Draft:
+    """The whole form, read."""
+
+    columns: list[Column]
+    labels: tuple[str, ...] = ()
+    visibility: str = Visibility.TEAM
+    errors: list[Problem] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        return not self.errors and all(column.request for column in self.columns)
+
+    @property
+    def only_bounds(self) -> bool:
+        """Whether "Send anyway" would send it."""
+        problems = self.errors + [error for column in self.columns for error in column.errors]
+        return bool(problems) and all(problem.bound for problem in problems)
+
+    def requests(self) -> list[tuple[Connection, CompletionRequest]]:
+        return [(c.connection, c.request) for c in self.columns if c.connection and c.request]
+
+
+def read(document: Any, user: User) -> Draft:
+    """Raises BadDocument where it is no document at all; else each column says its problems."""
+    if not isinstance(document, Mapping):
+        raise BadDocument("The form was not understood. Reload the page and try again.")
+    rows = document.get("columns")
+    if not isinstance(rows, list) or not rows or not all(isinstance(r, Mapping) for r in rows):
+        raise BadDocument("There is no column to run. Add one.")
+    if len(rows) > MOST_COLUMNS:
+        raise BadDocument(f"At most {MOST_COLUMNS} columns run at once; this form has {len(rows)}.")
+    labels, errors = read_labels(document.get("labels") or [])
+    membership = user.membership()
+    usable = Connection.objects.usable_by(membership.team_id if membership else None)
+    by_id = {connection.pk: connection for connection in usable}
+    columns = []
+    for position, row in enumerate(rows):
+        connection = by_id.get(_id(row.get("connection")))
+        column = Column(position, connection)
+        if connection is None:
+            message = "Choose a connection; the one of this column is not available to you."
+            column.errors.append(Problem("connection", message))
+        else:
+            _read_column(column, connection, document, row, labels)
+        columns.append(column)
+    private = document.get("visibility") == Visibility.PRIVATE
+    return Draft(columns, labels, Visibility.PRIVATE if private else Visibility.TEAM, errors)
+
+
+def read_labels(raw: Any) -> tuple[tuple[str, ...], list[Problem]]:
+    """Clean labels, and what is wrong with the others."""
+    names, errors = [], []
+    for name in raw if isinstance(raw, list) else []:
+        try:
+            names.append(clean_label(str(name)))
+        except ValidationError as error:
+            errors.append(Problem("labels", error.messages[0]))
+    if len(names) > MOST_LABELS:
+        errors.append(Problem("labels", f"A run has at most {MOST_LABELS} labels."))
+    return tuple(names), errors
+
+
+def _id(raw: Any) -> int | None:
+    try:
+        return int(raw)
+    except (TypeError, ValueError):
+        return None
+
+
+def _read_column(
+    column: Column,
+    connection: Connection,
+    document: Mapping[str, Any],
+    row: Mapping[str, Any],
+    labels: tuple[str, ...],
+) -> None:
+    operation = row.get("operation")
+    if operation not in OPERATIONS:
+        column.errors.append(Problem("operation", "Choose completions or chat."))
+        return
+    common = _mapping(document.get("values"))
+    raw_values = {**common, **_mapping(row.get("values"))}
+    built = build(
+        connection,
+        operation,
+        model=str(row.get("model") or "").strip(),
+        prompt=document.get("prompt", ""),
+        messages=document.get("messages") if document.get("mode") == "messages" else None,
+        raw_values={path: raw for path, raw in raw_values.items() if raw is not None},
+        extra=document.get("extra") or "",
+        labels=labels,
+        force=document.get("force") is True,
+    )
+    column.request, column.errors, column.warnings = built.request, built.errors, built.warnings
+
+
+def _mapping(raw: Any) -> Mapping[str, Any]:
+    return raw if isinstance(raw, Mapping) else {}
+
+
+# --- One request ---------------------------------------------------------------------------
+
+
+@dataclass
+class Built:
+    request: CompletionRequest | None
+    errors: list[Problem]
+    warnings: list[str]
+
+
+def build(
+    connection: Connection,
+    operation: str,
+    *,
+    model: str,
+    prompt: Any,
+    raw_values: Mapping[str, Any],
+    messages: Any = None,
+    extra: Any = "",
+    labels: tuple[str, ...] = (),
+    force: bool = False,
+) -> Built:
+    """A request from raw values; the form and `manage.py complete` share it.
+
+    Refused is only what is of the wrong type or outside a documented bound (`force` sends the
+    latter); what a backend may dislike is a warning.
+    """
+    api = Api(connection.provider, connection.dialect, operation)
+    built = Built(None, [], [])
+    values = _values(api, raw_values, built, force)
+    _check_pairs(values, built, force)
+    body_extra = _extra(extra, built)
+    message_list, text = _input(operation, prompt, messages, built)
+    if len(model) > LONGEST_MODEL or "\0" in model:
+        problem = Problem("model", f"A model's name has at most {LONGEST_MODEL} characters.")
+        built.errors.append(problem)
+    if not built.errors:
+        built.request = CompletionRequest(
+            provider=connection.provider,
+            dialect=connection.dialect,
+            operation=operation,
+            model=model,
+            prompt=text,
+            messages=message_list,
+            values=values,
+            extra=body_extra,
+            labels=labels,
+        )
+    return built
+
+
+def _values(api: Api, raw_values: Mapping[str, Any], built: Built, force: bool) -> dict[str, Any]:
+    supports = {row.path: (row, support) for row, support in for_api(api)}
+    values: dict[str, Any] = {}
+    for path, raw in raw_values.items():
+        if path in supports:
+            _value(*supports[path], raw, values, built, force)
+        elif _known(path):
+            built.warnings.append(f"{path} is not sent: this API has no such parameter.")
+        else:
+            built.errors.append(Problem(path, f"There is no parameter {path}."))
+    return {path: values[path] for path in supports if path in values}
+
+
+def _known(path: str) -> bool:
+    try:
+        parameter_at(path)
+    except KeyError:
+        return False
+    return True
+
+
+def _value(
+    row: Parameter,
+    support: Support,
+    raw: Any,
+    values: dict[str, Any],
+    built: Built,
+    force: bool,
+) -> None:
+    try:
+        value = support.kind.clean(raw)
+    except ValueError as error:
+        built.errors.append(Problem(row.path, str(error)))
+        return
+    values[row.path] = value
+    outside = support.kind.outside(value)
+    if outside and not force:
+        built.errors.append(Problem(row.path, outside, bound=True))
+    if support.status in (Status.IGNORED, Status.REFUSED, Status.COMING_SOON) and support.note:
+        # `stream_options` goes with every request of the form where it is of use.
+        built.warnings.append(f"{row.path}: {support.note}")
+
+
+def _check_pairs(values: Mapping[str, Any], built: Built, force: bool) -> None:
+    n, best_of = values.get("n"), values.get("best_of")
+    if isinstance(n, int) and isinstance(best_of, int) and best_of < n and not force:
+        message = f"best_of ({best_of}) must be at least n ({n}): it makes best_of and returns n."
+        built.errors.append(Problem("best_of", message, bound=True))
+
+
+def _extra(raw: Any, built: Built) -> dict[str, Any]:
+    if raw == "" or (isinstance(raw, str) and not raw.strip()):
+        return {}
+    try:
+        extra: dict[str, Any] = Json("object").clean(raw)
+    except ValueError as error:
+        built.errors.append(Problem("extra", str(error)))
+        return {}
+    for name in RESERVED:
+        if name in extra:
+            message = f"“{name}” has its own place in the form; take it out of the extra body."
+            built.errors.append(Problem("extra", message))
+    return extra
+
+
+def _input(
+    operation: str, prompt: Any, messages: Any, built: Built
+) -> tuple[tuple[Mapping[str, Any], ...], str]:
+    """(messages, prompt) for the operation; a text prompt becomes one user message in chat."""
+    if messages is None:
+        if not isinstance(prompt, str):
+            built.errors.append(Problem("prompt", "The prompt must be text."))
+            return (), ""
+        return (({"role": "user", "content": prompt},), "") if operation == "chat" else ((), prompt)
+    if operation != "chat":
+        message = "Messages need chat. Choose chat for this column, or write a text prompt."
+        built.errors.append(Problem("operation", message))
+        return (), ""
+    rows = messages if isinstance(messages, list) else []
+    if not rows or not all(_is_message(row) for row in rows):
+        built.errors.append(Problem("messages", "Each message has a role and a text; add one."))
+        return (), ""
+    return tuple({"role": row["role"], "content": row["content"]} for row in rows), ""
+
+
+def _is_message(row: Any) -> bool:
+    return (
+        isinstance(row, Mapping)
+        and isinstance(row.get("content"), str)
+        and isinstance(row.get("role"), str)
+        and 0 < len(row["role"]) <= 40
+    )
+
+
+def with_stream(api: Api, raw_values: Mapping[str, Any]) -> dict[str, Any]:
+    """What the form sets by itself: `stream`, and usage in the stream where the API knows it."""
+    values = dict(raw_values)
+    values.setdefault("stream", True)
+    usage = "stream_options.include_usage"
+    if values["stream"] in (True, "true") and usage not in values and knows_usage(api):
+        values[usage] = True
+    return values
+
+
+def knows_usage(api: Api) -> bool:
+    known = (Status.ACCEPTED, Status.EXTENSION)
+    return any(
+        row.path == "stream_options.include_usage" and support.status in known
+        for row, support in for_api(api)
+    )

@@ -1,0 +1,31 @@
+"""`manage.py login_link USER`: a link that logs this user in once."""
+
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandParser
+
+from playground.models import LoginLink, User
+from playground.models.teams import LINK_LIFE
+
+
+def login_line(user: User) -> str:
+    """A line with a new link; scripts take the second word of it."""
+    url = f"{settings.PUBLIC_URL}/login/{LoginLink.make(user)}/"
+    return f"Open {url} (works once, for {LINK_LIFE // timedelta(minutes=1)} minutes)"
+
+
+class Command(BaseCommand):
+    help = "Print a link that logs a user in, once."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("user", metavar="USER", help="the user's name")
+
+    def handle(self, *, user: str, **options: Any) -> None:
+        found = User.objects.filter(username=user).first()
+        if found is None:
+            raise SystemExit(f"There is no user {user}.")
+        if not found.is_active:
+            raise SystemExit(f"The user {user} is not active.")
+        self.stdout.write(login_line(found))

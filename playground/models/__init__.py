@@ -1,0 +1,23 @@
+"""State: teams, connections, runs, labels. Knows no provider and no HTTP."""
+
+from playground.models.connections import ApiKey, Connection
+from playground.models.labels import Label, RunLabel
+from playground.models.runs import Choice, Comparison, Process, Run, RunEvent
+from playground.models.teams import LoginLink, Membership, Team, User, first_start
+
+__all__ = [
+    "ApiKey",
+    "Choice",
+    "Comparison",
+    "Connection",
+    "Label",
+    "LoginLink",
+    "Membership",
+    "Process",
+    "Run",
+    "RunEvent",
+    "RunLabel",
+    "Team",
+    "User",
+    "first_start",
+]

@@ -1,0 +1,369 @@
+"""Comparisons, their runs, the log of a live run and what it is folded into.
+
+Requests, events and provider JSON are text fields, never JSON fields: PostgreSQL refuses NUL, lone
+surrogates and NaN in jsonb, and reorders keys.
+"""
+
+import json
+import zlib
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+from django.db import models, transaction
+from django.db.models import Count, Q
+from django.urls import reverse
+from django.utils import timezone
+
+from playground.completion import CompletionRequest, RunStatus
+from playground.models.connections import Connection
+from playground.models.labels import Label, RunLabel
+from playground.models.teams import Membership, User
+
+PREVIEW = 200  # characters
+LIVE = (RunStatus.QUEUED, RunStatus.RUNNING)
+
+
+def preview(text: str) -> str:
+    return " ".join(text[: 2 * PREVIEW].split())[:PREVIEW]
+
+
+class Visibility(models.TextChoices):
+    TEAM = "team"
+    PRIVATE = "private"
+
+
+class Process(models.Model):
+    """A server or command that owns runs. Its heartbeat is a counter, never a clock."""
+
+    host = models.CharField(max_length=200)
+    pid = models.PositiveIntegerField()
+    started = models.CharField(max_length=40)  # tells a reused pid from the old one
+    heartbeat = models.PositiveBigIntegerField(default=0)
+    ended_at = models.DateTimeField(null=True)
+
+    def __str__(self) -> str:
+        return f"{self.host}:{self.pid}"
+
+
+class VisibleQuerySet(models.QuerySet[Any]):
+    """Rows with team, author, visibility and deleted_at."""
+
+    def visible_to(self, user: User) -> Any:
+        """Own ones, and those that the current team may see; nothing from the trash."""
+        membership = user.membership()
+        if membership is None:
+            return self.none()
+        rows = self.filter(team_id=membership.team_id, deleted_at=None)
+        return rows.filter(Q(visibility=Visibility.TEAM) | Q(author=user))
+
+
+class ComparisonQuerySet(VisibleQuerySet):
+    def begin(
+        self,
+        membership: Membership,
+        columns: Sequence[tuple[Connection, CompletionRequest]],
+        *,
+        owner: "Process",
+        document: str = "",
+        visibility: str = Visibility.TEAM,
+    ) -> "Comparison":
+        """Insert a comparison and its queued runs in one transaction."""
+        with transaction.atomic():
+            comparison: Comparison = self.create(
+                team_id=membership.team_id,
+                author_id=membership.user_id,
+                visibility=visibility,
+                document=document,
+            )
+            runs = Run.objects.bulk_create(
+                [
+                    Run.queued(comparison, position, connection, request, owner)
+                    for position, (connection, request) in enumerate(columns)
+                ]
+            )
+            for run, (_, request) in zip(runs, columns, strict=True):
+                if request.labels:
+                    labels = Label.objects.named(membership.team_id, request.labels)
+                    RunLabel.objects.put([run.pk], labels)
+        return comparison
+
+    def listed(self) -> Any:
+        """Newest first, with their runs but without any big column."""
+        runs = Run.objects.order_by("position").defer(*Run.BIG).prefetch_related("labels")
+        return (
+            self.select_related("author")
+            .defer("document")
+            .prefetch_related(models.Prefetch("runs", queryset=runs))
+            .order_by("-created_at", "-pk")
+        )
+
+
+class Comparison(models.Model):
+    """One press of Run: one run, or several side by side."""
+
+    team = models.ForeignKey("Team", on_delete=models.CASCADE, related_name="comparisons")
+    author = models.ForeignKey(
+        User, null=True, on_delete=models.SET_NULL, related_name="comparisons"
+    )
+    visibility = models.CharField(max_length=10, choices=Visibility, default=Visibility.TEAM)
+    document = models.TextField(blank=True)  # what the form posted, to restore it
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+    deleted_at = models.DateTimeField(null=True, blank=True)
+
+    objects = ComparisonQuerySet.as_manager()
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["team", "-created_at", "-id"], name="comparisons_of_a_team")
+        ]
+
+    def __str__(self) -> str:
+        return f"comparison {self.pk}"
+
+    def get_absolute_url(self) -> str:
+        return reverse("comparison", args=[self.pk])
+
+
+class RunQuerySet(VisibleQuerySet):
+    def claim(self, limit: int, process: Process) -> list["Run"]:
+        """Take up to `limit` queued runs of this process whose connection has room, oldest first.
+
+        Exact within one process; the conditional UPDATE keeps two processes from the same run.
+        """
+        claimed: list[Run] = []
+        busy = self._busy()
+        waiting = self.filter(status=RunStatus.QUEUED, owner=process, cancel_requested_at=None)
+        for run in waiting.select_related("connection").order_by("pk"):
+            if len(claimed) >= limit:
+                break
+            room = run.connection.parallel if run.connection else None
+            if room is not None and busy.get(run.connection_id, 0) >= room:
+                continue
+            if run.take(process):
+                busy[run.connection_id] = busy.get(run.connection_id, 0) + 1
+                claimed.append(run)
+        return claimed
+
+    def _busy(self) -> dict[int | None, int]:
+        running = self.filter(status=RunStatus.RUNNING).order_by()
+        rows = running.values_list("connection").annotate(n=Count("pk"))
+        return dict(rows)
+
+    def live_of(self, process: Process) -> "RunQuerySet":
+        """Runs that this process still owns."""
+        return self.filter(owner=process, status__in=LIVE)
+
+
+class Run(models.Model):
+    """One request to one connection."""
+
+    # Never read by lists.
+    BIG = ("request", "usage", "metadata", "warnings")
+
+    comparison = models.ForeignKey(Comparison, on_delete=models.CASCADE, related_name="runs")
+    position = models.PositiveIntegerField(default=0)
+
+    # Repeated from the comparison, so that no list joins for rights. Set in `queued` only.
+    team = models.ForeignKey("Team", on_delete=models.CASCADE, related_name="runs")
+    author = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="runs")
+    visibility = models.CharField(max_length=10, choices=Visibility)
+    created_at = models.DateTimeField(editable=False)
+    deleted_at = models.DateTimeField(null=True, blank=True)
+
+    connection = models.ForeignKey(
+        Connection, null=True, on_delete=models.SET_NULL, related_name="runs"
+    )
+    connection_name = models.CharField(max_length=60)
+    provider = models.CharField(max_length=30)
+    dialect = models.CharField(max_length=20, blank=True)
+    operation = models.CharField(max_length=20)
+    model = models.CharField(max_length=300, blank=True)
+    request = models.TextField()  # CompletionRequest as JSON
+    streams = models.BooleanField(default=True)
+    prompt_preview = models.CharField(max_length=PREVIEW, blank=True)
+    output_preview = models.CharField(max_length=PREVIEW, blank=True)
+
+    status = models.CharField(
+        max_length=12, choices=[(s, s) for s in RunStatus], default=RunStatus.QUEUED
+    )
+    owner = models.ForeignKey(Process, null=True, on_delete=models.SET_NULL, related_name="runs")
+    cancel_requested_at = models.DateTimeField(null=True)
+    started_at = models.DateTimeField(null=True)
+    finished_at = models.DateTimeField(null=True)
+
+    error_kind = models.CharField(max_length=20, blank=True)
+    error_message = models.TextField(blank=True)
+    error_status = models.PositiveIntegerField(null=True)
+    warnings = models.TextField(blank=True)  # one a line
+    prompt_tokens = models.PositiveBigIntegerField(null=True)
+    completion_tokens = models.PositiveBigIntegerField(null=True)
+    usage = models.TextField(blank=True)  # as the provider sent it
+    metadata = models.TextField(blank=True)
+    first_token_ms = models.FloatField(null=True)  # since the request was sent
+    total_ms = models.FloatField(null=True)
+
+    labels = models.ManyToManyField(Label, through=RunLabel, related_name="runs")
+
+    objects = RunQuerySet.as_manager()
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["team", "-created_at", "-id"], name="runs_of_a_team"),
+            models.Index(
+                fields=["owner", "status"],
+                name="live_runs",
+                condition=Q(status__in=["queued", "running"]),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"run {self.pk}"
+
+    def get_absolute_url(self) -> str:
+        return reverse("run", args=[self.pk])
+
+    @classmethod
+    def queued(
+        cls,
+        comparison: Comparison,
+        position: int,
+        connection: Connection,
+        request: CompletionRequest,
+        owner: "Process",
+    ) -> "Run":
+        """An unsaved run of a comparison."""
+        return cls(
+            comparison=comparison,
+            position=position,
+            team_id=comparison.team_id,
+            author_id=comparison.author_id,
+            visibility=comparison.visibility,
+            created_at=comparison.created_at,
+            owner=owner,
+            connection=connection,
+            connection_name=connection.name,
+            provider=request.provider,
+            dialect=request.dialect,
+            operation=request.operation,
+            model=request.model,
+            request=request.to_json(),
+            streams=request.streams,
+            prompt_preview=preview(request.prompt_text()).replace("\0", "\ufffd"),
+        )
+
+    def take(self, process: Process) -> bool:
+        """Become running, unless someone else was first or it was stopped meanwhile."""
+        waiting = Run.objects.filter(pk=self.pk, status=RunStatus.QUEUED, cancel_requested_at=None)
+        now = timezone.now()
+        if not waiting.update(status=RunStatus.RUNNING, owner=process, started_at=now):
+            return False
+        self.status, self.owner, self.started_at = RunStatus.RUNNING, process, now
+        return True
+
+    @property
+    def live(self) -> bool:
+        return self.status in LIVE
+
+    def request_value(self) -> CompletionRequest:
+        return CompletionRequest.from_json(self.request)
+
+    @property
+    def letter(self) -> str:
+        """A, B … Z, AA: what a column is called."""
+        number, letters = self.position + 1, ""
+        while number:
+            number, rest = divmod(number - 1, 26)
+            letters = chr(ord("A") + rest) + letters
+        return letters
+
+    @property
+    def warning_list(self) -> list[str]:
+        return self.warnings.splitlines()
+
+    @property
+    def usage_value(self) -> dict[str, Any] | None:
+        return json.loads(self.usage) if self.usage else None
+
+    @property
+    def metadata_value(self) -> dict[str, Any]:
+        return json.loads(self.metadata) if self.metadata else {}
+
+    @property
+    def tokens_per_second(self) -> float | None:
+        """Of the time after the first token; None where it cannot be told."""
+        if not self.completion_tokens or self.total_ms is None or self.first_token_ms is None:
+            return None
+        seconds = (self.total_ms - self.first_token_ms) / 1000
+        return (self.completion_tokens - 1) / seconds if seconds > 0.001 else None
+
+    @property
+    def waited(self) -> timedelta | None:
+        return self.started_at - self.created_at if self.started_at else None
+
+    def log_after(self, seq: int) -> list[tuple[int, str]]:
+        """(seq, events as JSON text) of the live log, in order."""
+        rows = self.events.filter(seq__gt=seq).order_by("seq")
+        return list(rows.values_list("seq", "events"))
+
+    def ask_to_stop(self) -> bool:
+        """Note the wish; False where the run has ended already."""
+        live = Run.objects.filter(pk=self.pk, status__in=LIVE)
+        return bool(live.update(cancel_requested_at=timezone.now()))
+
+
+class RunEvent(models.Model):
+    """A batch of stream events of a live run: a write-ahead log, gone when the run ends."""
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="events")
+    seq = models.PositiveIntegerField()
+    events = models.TextField()  # Batch.to_list() as JSON
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["run", "seq"], name="one_event_per_run_and_seq")
+        ]
+
+    def __str__(self) -> str:
+        return f"run {self.run_id} #{self.seq}"
+
+
+def packed(value: Any) -> bytes:
+    return zlib.compress(json.dumps(value, separators=(",", ":")).encode(), 6) if value else b""
+
+
+def unpacked(value: bytes | memoryview | None) -> Any:
+    return json.loads(zlib.decompress(bytes(value))) if value else []
+
+
+class Choice(models.Model):
+    """One output of a run."""
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="choices")
+    index = models.PositiveIntegerField()
+    text = models.TextField(blank=True)
+    reasoning = models.TextField(blank=True)
+    tool_calls = models.TextField(blank=True)  # JSON
+    finish_reason = models.CharField(max_length=100, null=True)
+    sha256 = models.CharField(max_length=64)  # of the text in UTF-8
+    packed_logprobs = models.BinaryField(default=b"")
+    packed_timeline = models.BinaryField(default=b"")
+
+    class Meta:
+        ordering = ["index"]
+        constraints = [
+            models.UniqueConstraint(fields=["run", "index"], name="one_choice_per_run_and_index")
+        ]
+
+    def __str__(self) -> str:
+        return f"choice {self.index} of run {self.run_id}"
+
+    @property
+    def logprobs(self) -> list[Any]:
+        """Tokens in the normal form of `providers/logprobs.py`."""
+        return list(unpacked(self.packed_logprobs))
+
+    @property
+    def timeline(self) -> list[list[float]]:
+        """[[ms since the request was sent, characters]…]"""
+        return list(unpacked(self.packed_timeline))

@@ -1,0 +1,117 @@
+"""People and teams: who belongs where, in which role, and how they get in."""
+
+import hashlib
+import secrets
+from datetime import timedelta
+
+from django.conf import settings
+from django.contrib.auth.models import AbstractUser
+from django.db import models, transaction
+from django.utils import timezone
+
+from playground.models.connections import Connection
+
+LINK_LIFE = timedelta(minutes=15)
+
+
+class Team(models.Model):
+    name = models.CharField(max_length=100, unique=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class User(AbstractUser):
+    """A person; runs that they start belong to their current team."""
+
+    current_team = models.ForeignKey(
+        Team, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+
+    def membership(self) -> "Membership | None":
+        """In the current team, or in the first one where that is gone."""
+        memberships = self.memberships.select_related("team").order_by("pk")
+        current = memberships.filter(team_id=self.current_team_id).first()
+        return current or memberships.first()
+
+    @property
+    def initials(self) -> str:
+        names = [self.first_name, self.last_name] if self.first_name else [self.username]
+        return ("".join(name[:1] for name in names if name) or "?").upper()
+
+
+class Membership(models.Model):
+    class Role(models.TextChoices):
+        OWNER = "owner"
+        MEMBER = "member"
+        REVIEWER = "reviewer"
+
+    team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="memberships")
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="memberships")
+    role = models.CharField(max_length=10, choices=Role, default=Role.MEMBER)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["team", "user"], name="one_membership_per_team")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user} in {self.team}: {self.role}"
+
+    @property
+    def may_run(self) -> bool:
+        """Reviewers read, rate and comment; they do not spend."""
+        return self.role != self.Role.REVIEWER
+
+
+class LoginLink(models.Model):
+    """A link that logs one person in once. Only its hash is stored."""
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
+    digest = models.CharField(max_length=64, unique=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    used_at = models.DateTimeField(null=True)
+
+    def __str__(self) -> str:
+        return f"login link for {self.user}"
+
+    @classmethod
+    def make(cls, user: User) -> str:
+        """A new token for the address `/login/<token>/`."""
+        token = secrets.token_urlsafe(32)
+        cls.objects.filter(created_at__lt=timezone.now() - LINK_LIFE).delete()
+        cls.objects.create(user=user, digest=cls._digest(token))
+        return token
+
+    @classmethod
+    def redeem(cls, token: str) -> User | None:
+        """The user, once; None for a used, old or unknown token. Two browsers at once: one wins."""
+        links = cls.objects.filter(
+            digest=cls._digest(token),
+            used_at=None,
+            created_at__gt=timezone.now() - LINK_LIFE,
+            user__is_active=True,
+        )
+        if not links.update(used_at=timezone.now()):
+            return None
+        return cls.objects.select_related("user").get(digest=cls._digest(token)).user
+
+    @staticmethod
+    def _digest(token: str) -> str:
+        return hashlib.sha256(token.encode()).hexdigest()
+
+
+@transaction.atomic
+def first_start() -> User:
+    """The first admin; made with a team and the embedded connection where there is none yet."""
+    admin = User.objects.filter(is_superuser=True, is_active=True).order_by("pk").first()
+    if admin is None:
+        team = Team.objects.order_by("pk").first() or Team.objects.create(name="Team")
+        admin = User(username="admin", is_staff=True, is_superuser=True, current_team=team)
+        admin.set_unusable_password()
+        admin.save()
+        Membership.objects.create(team=team, user=admin, role=Membership.Role.OWNER)
+    if settings.EMBEDDED:
+        Connection.objects.ensure_embedded()
+    return admin

@@ -1,0 +1,288 @@
+"""The parameter panel as data: which rows, which controls, what each API does with them.
+
+Computed from the table each time, because rows can be registered at run time. No HTML here, and
+every number is text already, so that no template can localise it.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from playground import parameters
+from playground.completion import CompletionRequest
+from playground.parameters import Api, Kind, Parameter, Status, Support
+
+# Paths that start as "true": with the path that must be on too ("" for none).
+INITIAL = {"stream": "", "stream_options.include_usage": "stream"}
+OPEN_GROUPS = ("Sampling", "Length & stop", "Output")
+ESCAPES = "One per line. Write \\n for a line break, \\t for a tab, \\x20 for a space, \\\\ for \\."
+EXTRA = "extra_body"  # the path of the free JSON box, which is no row of the table
+
+
+@dataclass(frozen=True)
+class Control:
+    """One way to type a value; `low`, `high` and `step` are texts, "" where there is no slider."""
+
+    widget: str  # number, flag, option, text, list, bias, json
+    multiline: bool = False
+    low: str = ""
+    high: str = ""
+    step: str = ""
+    whole: bool = False
+    choices: tuple[str, ...] = ()
+    open: bool = True  # other values than the choices may be typed
+
+
+@dataclass(frozen=True)
+class Field:
+    """One row of the panel."""
+
+    path: str
+    dom_id: str
+    label: str
+    help: str
+    controls: tuple[Control, ...]  # the first is the general one
+    initial: str = ""  # the value that a new document starts with
+    initial_with: str = ""  # only together with this path, and only where the API knows it
+    example: str = ""
+
+    @property
+    def escapes(self) -> str:
+        return ESCAPES if any(control.widget == "list" for control in self.controls) else ""
+
+
+@dataclass(frozen=True)
+class Group:
+    title: str
+    dom_id: str
+    open: bool
+    fields: tuple[Field, ...]
+
+
+def slug(path: str) -> str:
+    """Part of an element's id."""
+    return re.sub("[^A-Za-z0-9_]+", "-", path)
+
+
+def groups() -> list[Group]:
+    """All rows in form order, with the free JSON box at the end of the last group."""
+    titles = dict.fromkeys((*parameters.GROUPS, *(each.group for each in parameters.PARAMETERS)))
+    found = []
+    for title in titles:
+        fields = [_field(each) for each in parameters.PARAMETERS if each.group == title]
+        if title == parameters.GROUPS[-1]:
+            fields.append(_extra())
+        if fields:
+            found.append(Group(title, f"g-{slug(title)}", title in OPEN_GROUPS, tuple(fields)))
+    return found
+
+
+def _field(each: Parameter) -> Field:
+    kinds: dict[str, list[Kind]] = {}
+    for kind in (each.kind, *(support.kind for support in each.supports.values())):
+        kinds.setdefault(kind.widget, []).append(kind)
+    controls = [_control(widget, found) for widget, found in kinds.items()]
+    if len(controls) > 1 and "text" not in kinds:  # where the columns' APIs want different ones
+        controls.append(Control("text"))
+    return Field(
+        path=each.path,
+        dom_id=f"p-{slug(each.path)}",
+        label=each.label,
+        help=each.help,
+        controls=tuple(controls),
+        initial="true" if each.path in INITIAL else "",
+        initial_with=INITIAL.get(each.path, ""),
+        example=_example(each.kind),
+    )
+
+
+def _example(kind: Kind) -> str:
+    if isinstance(kind, parameters.Json):
+        return {"array": "[ ]", "object": "{ }"}.get(kind.shape, "")
+    return '{"50256": -100}' if isinstance(kind, parameters.TokenBias) else ""
+
+
+def _extra() -> Field:
+    return Field(
+        path=EXTRA,
+        dom_id=f"p-{EXTRA}",
+        label="Extra body",
+        help="Any further keys for the body of the request, as one JSON object.",
+        controls=(Control("json", multiline=True),),
+        example='{"key": "value"}',
+    )
+
+
+def _control(widget: str, kinds: Sequence[Kind]) -> Control:
+    kind = kinds[0]
+    low, high, step = _slider(kind)
+    each = [getattr(found, "choices", ()) for found in kinds]
+    return Control(
+        widget=widget,
+        multiline=any(getattr(found, "multiline", False) for found in kinds),
+        low=low,
+        high=high,
+        step=step,
+        whole=isinstance(kind, parameters.Integer),
+        choices=tuple(dict.fromkeys(choice for choices in each for choice in choices)),
+        # The general kind's empty list says nothing; an API's empty list says that any text goes.
+        open=any(not choices for choices in each[1:] or each),
+    )
+
+
+def _slider(kind: Kind) -> tuple[str, str, str]:
+    if not isinstance(kind, parameters.Integer | parameters.Float):
+        return "", "", ""
+    low, high = kind.slider or (kind.minimum, kind.maximum)
+    if low is None or high is None:
+        return "", "", ""
+    return str(low), str(high), "1" if isinstance(kind, parameters.Integer) else str(kind.step)
+
+
+# --- What each API does with a row ---------------------------------------------------------
+
+
+def support_map(apis: Iterable[Api] | None = None) -> dict[str, dict[str, dict[str, Any]]]:
+    """{path: {api key: {status, name, note, default, …}}}; keys without a value are left out."""
+    wanted = list(dict.fromkeys(parameters.ESTABLISHED if apis is None else apis))
+    found: dict[str, dict[str, dict[str, Any]]] = {}
+    for each in parameters.PARAMETERS:
+        supports = ((api.key, each.support(api)) for api in wanted)
+        found[each.path] = {key: _entry(support) for key, support in supports if support}
+    extra = {"status": Status.ACCEPTED.value, "name": EXTRA, "widget": "json"}
+    found[EXTRA] = {api.key: dict(extra) for api in wanted}
+    return found
+
+
+def _entry(support: Support) -> dict[str, Any]:
+    low, high, step = _slider(support.kind)
+    entry = {
+        "status": support.status.value,
+        "name": support.name,
+        "note": support.note,
+        "default": _default(support),
+        "minimum": getattr(support.kind, "minimum", None),
+        "maximum": getattr(support.kind, "maximum", None),
+        "above": getattr(support.kind, "exclusive_minimum", None) or None,
+        "low": low,
+        "high": high,
+        "step": step,
+        "widget": support.kind.widget,
+        "choices": list(getattr(support.kind, "choices", ())),
+    }
+    return {key: value for key, value in entry.items() if value not in (None, "", [])}
+
+
+def _default(support: Support) -> str | None:
+    value = support.default
+    if value is None or value == [] or value == "":
+        return None
+    try:
+        return support.kind.text(value)
+    except (TypeError, ValueError):
+        return json.dumps(value)
+
+
+def title(provider: str, dialect: str = "") -> str:
+    """What an API is called in sentences: `vLLM`, `Pulze`."""
+    return parameters.TITLES.get(dialect or provider, "this backend" if dialect else provider)
+
+
+# --- Documents -----------------------------------------------------------------------------
+
+
+def new_document(column: Mapping[str, Any] | None) -> dict[str, Any]:
+    """What an empty form holds; `column` is the first column, None where there is no backend."""
+    return {
+        "prompt": "",
+        "mode": "text",
+        "messages": [{"role": "user", "content": ""}],
+        "values": dict.fromkeys(INITIAL, "true"),
+        "extra": "",
+        "labels": [],
+        "visibility": "team",
+        "columns": [{"values": {}, **column}] if column else [],
+        "force": False,
+    }
+
+
+def restored(document: Any) -> dict[str, Any] | None:
+    """A stored document with every part of the type that the page expects; None if it is none."""
+    if not isinstance(document, dict) or not isinstance(document.get("columns"), list):
+        return None
+    fresh = {**new_document(None), "values": {}}
+    kept: dict[str, Any] = {
+        key: document[key]
+        for key, value in fresh.items()
+        if isinstance(document.get(key), type(value))
+    }
+    columns = [each for each in document["columns"] if isinstance(each, dict)]
+    messages = kept.get("messages", [])
+    return {
+        **fresh,
+        **kept,
+        "columns": [{**each, "values": _mapping(each.get("values"))} for each in columns],
+        "messages": [_message(each) for each in messages if isinstance(each, dict)],
+        "labels": [str(each) for each in kept.get("labels", [])],
+        "force": False,
+    }
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def document_of(
+    runs: Sequence[tuple[int | None, CompletionRequest]], visibility: str = "team"
+) -> dict[str, Any]:
+    """A document that gives these requests again: [(id of the connection, request)…].
+
+    What all requests share stands in `values`, the rest in the columns.
+    """
+    document = new_document(None)
+    requests = [request for _, request in runs]
+    if not requests:
+        return document
+    typed = [_typed(request) for request in requests]
+    shared = {path: raw for path, raw in typed[0].items() if all(path in each for each in typed)}
+    chats = [request for request in requests if request.messages]
+    texts = [request.prompt for request in requests if isinstance(request.prompt, str)]
+    document |= {
+        "values": shared,
+        "extra": json.dumps(dict(requests[0].extra), indent=2) if requests[0].extra else "",
+        "labels": list(requests[0].labels),
+        "visibility": visibility,
+        "prompt": next(filter(None, texts), ""),
+        "columns": [
+            {
+                "connection": connection,
+                "operation": request.operation,
+                "model": request.model,
+                "values": {p: raw for p, raw in own.items() if shared.get(p) != raw},
+            }
+            for (connection, request), own in zip(runs, typed, strict=True)
+        ],
+    }
+    if chats:
+        document |= {"mode": "messages", "messages": [_message(m) for m in chats[0].messages]}
+    return document
+
+
+def _typed(request: CompletionRequest) -> dict[str, str]:
+    found = {}
+    for path, value in request.values.items():
+        try:
+            support = parameters.parameter(path).support(request.api)
+            kind = support.kind if support else parameters.parameter(path).kind
+            found[path] = kind.text(value)
+        except (KeyError, TypeError, ValueError):
+            found[path] = value if isinstance(value, str) else json.dumps(value)
+    return found
+
+
+def _message(message: Mapping[str, Any]) -> dict[str, str]:
+    content = message.get("content")
+    text = content if isinstance(content, str) else json.dumps(content)
+    return {"role": str(message.get("role", "user")), "content": text}

@@ -1,0 +1,108 @@
+"""Finds processes that are gone and closes the runs that they left behind."""
+
+import os
+import socket
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from playground.completion import RunStatus
+from playground.hub import Item
+from playground.models import Process, Run
+from playground.models.runs import LIVE
+from playground.recorder import Ending, close_run
+
+CUT_OFF = Ending(
+    RunStatus.INTERRUPTED,
+    error_message="The server stopped while this was running; what had arrived is kept.",
+)
+NOT_SENT = Ending(
+    RunStatus.INTERRUPTED,
+    error_message="Not sent: the server stopped before this run's turn came.",
+)
+
+
+def start_time(pid: int) -> str:
+    """When a process of this machine started, in the kernel's words; "" if it does not run."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return "" if Path("/proc/self/stat").exists() else _portable_start(pid)
+    fields = stat.rpartition(")")[2].split()
+    return "" if fields[0] == "Z" else fields[19]
+
+
+def _portable_start(pid: int) -> str:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return ""
+    except PermissionError:
+        pass
+    return "running"
+
+
+def this_process() -> Process:
+    """A row for the running process."""
+    pid = os.getpid()
+    return Process.objects.create(host=socket.gethostname(), pid=pid, started=start_time(pid))
+
+
+class Reaper:
+    """Judges by the process table on its own host, elsewhere by heartbeats that stand still.
+
+    No wall clocks: a laptop sleeps, and hosts disagree. It compares heartbeat values over its own
+    monotonic time.
+    """
+
+    def __init__(self, process: Process, clock: Callable[[], float] = time.monotonic) -> None:
+        self._process = process
+        self._clock = clock
+        self._seen: dict[int, tuple[int, float]] = {}  # process: (heartbeat, since when)
+
+    def reap(self) -> list[Item]:
+        """Close the runs of every process that is gone; what followers are told."""
+        items: list[Item] = []
+        others = Process.objects.filter(ended_at=None).exclude(pk=self._process.pk)
+        for other in others:
+            if self._gone(other):
+                items += self._bury(other)
+        return items + self._orphans()
+
+    def _gone(self, other: Process) -> bool:
+        if other.host == self._process.host:
+            return start_time(other.pid) != other.started
+        value, since = self._seen.get(other.pk, (-1, 0.0))
+        if value != other.heartbeat:
+            self._seen[other.pk] = (other.heartbeat, self._clock())
+            return False
+        return self._clock() - since >= settings.REAP_SECONDS
+
+    def _bury(self, other: Process) -> list[Item]:
+        items = [
+            item
+            for run in Run.objects.live_of(other).only("pk", "comparison_id", "status")
+            if (item := self._close(run, other))
+        ]
+        Process.objects.filter(pk=other.pk).update(ended_at=timezone.now())
+        self._seen.pop(other.pk, None)
+        return items
+
+    def _orphans(self) -> list[Item]:
+        """Live runs whose process row was deleted."""
+        orphans = Run.objects.filter(owner=None, status__in=LIVE)
+        return [item for run in orphans if (item := self._close(run, None))]
+
+    def _close(self, run: Run, owner: Process | None) -> Item | None:
+        with transaction.atomic():
+            # Of two reapers, or a reaper and an owner that was only slow, one wins.
+            live = Run.objects.filter(pk=run.pk, owner=owner, status__in=LIVE)
+            if not live.update(owner=self._process):
+                return None
+            ending = NOT_SENT if run.status == RunStatus.QUEUED else CUT_OFF
+            finished = close_run(run.pk, ending, [])
+        return Item(run.pk, run.comparison_id, 0, "", finished)

@@ -1,0 +1,461 @@
+"""The recorder: one thread per process writes the log of all live runs, one transaction a tick.
+
+`add` only appends to memory. A tick inserts the new rows of the log, folds the runs that have
+ended, commits, and then publishes: nothing is shown live that the database does not hold. If a
+tick fails on its data it is repeated run by run, and only the guilty run ends as failed; if the
+database is away, everything stays in memory and the tick is tried again.
+"""
+
+import hashlib
+import json
+import logging
+import math
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+from django.db import InterfaceError, OperationalError, connection, transaction
+from django.utils import timezone
+
+from playground.completion import (
+    TEXT_KINDS,
+    Batch,
+    ErrorKind,
+    Outcome,
+    RunStatus,
+    StreamEvent,
+    fold,
+)
+from playground.hub import Item
+from playground.models import Choice, Process, Run, RunEvent
+from playground.models.runs import packed, preview
+
+logger = logging.getLogger(__name__)
+
+TICK = 0.04  # seconds; text should flow, not hop
+BEAT = 1.0  # seconds between two looks after the process itself
+LONGEST_BACK_OFF = 5.0  # seconds between two tries while the database is away
+ROW = 256 * 1024  # characters of one row of the log; the socket's limit is 1 MiB a message
+PIECE = 32 * 1024  # characters of a text that is cut; escaped, each may take six
+MOST_ARRIVALS = 4096  # of such a piece
+FULL = 32 * 1024 * 1024  # characters in memory from which the runs stop reading
+LEVELS = 100  # of nested JSON that are kept; far below where a reader of it overflows
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a run ended."""
+
+    status: RunStatus
+    error_kind: str = ""
+    error_message: str = ""
+    error_status: int | None = None
+    total_ms: float | None = None
+
+
+@dataclass
+class Line:
+    """What is known of a live run of this process and not yet written."""
+
+    run: int
+    comparison: int
+    seq: int = 0  # the last row that is committed
+    batch: Batch = field(default_factory=Batch)
+    ending: Ending | None = None
+    held: dict[tuple[str, int], str] = field(default_factory=dict)  # half a character, by output
+    replaced_nul: bool = False
+
+
+def storable(text: str) -> str:
+    """Surrogate pairs joined, lone halves and NUL as U+FFFD: what every database takes."""
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text.replace("\0", "\ufffd") if "\0" in text else text
+
+
+def to_json(value: Any) -> str:
+    """JSON text that a database stores and any reader parses: no lone surrogates, no NaN, no
+    endless integers, no endless nesting."""
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError:
+        return json.dumps(_plain(value), ensure_ascii=False, separators=(",", ":"))
+
+
+def _plain(value: Any, levels: int = LEVELS) -> Any:
+    if isinstance(value, str):
+        return storable(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, int) and not -(2**63) <= value < 2**64:
+        return str(value)
+    if not isinstance(value, dict | list | tuple):
+        return value
+    if not levels:
+        return "…"
+    if isinstance(value, dict):
+        return {storable(str(name)): _plain(one, levels - 1) for name, one in value.items()}
+    return [_plain(one, levels - 1) for one in value]
+
+
+def log_rows(batch: list[list[Any]]) -> list[str]:
+    """The batch as rows of the log: JSON texts that fit into a frame of the socket."""
+    if not batch:
+        return []
+    whole = to_json(batch)
+    if len(whole) <= ROW:
+        return [whole]
+    rows: list[str] = []
+    parts: list[str] = []
+    size = 0
+    for text in map(to_json, (part for event in batch for part in split(event))):
+        if parts and size + len(text) > ROW:
+            rows.append(f"[{','.join(parts)}]")
+            parts, size = [], 0
+        parts.append(text)
+        size += len(text)
+    return [*rows, f"[{','.join(parts)}]"]
+
+
+def split(event: list[Any]) -> list[list[Any]]:
+    """A long text in pieces, each with its own share of the arrivals; anything else as it is."""
+    kind, choice, data, at = event
+    if kind not in TEXT_KINDS:
+        return [event]
+    pieces: list[list[Any]] = []
+    start = end = 0
+    arrivals: list[list[float]] = []
+    for ms, length in at:
+        while length:
+            taken = min(length, PIECE - (end - start))
+            arrivals.append([ms, taken])
+            end += taken
+            length -= taken
+            if end - start == PIECE or len(arrivals) == MOST_ARRIVALS:
+                pieces.append([kind, choice, data[start:end], arrivals])
+                start, arrivals = end, []
+    return [*pieces, [kind, choice, data[start:end], arrivals]] if arrivals else pieces
+
+
+class Recorder:
+    """`published` gets the items of each committed tick, `beat` is called once a second, `lost`
+    gets runs that someone else has closed; all three in the recorder's thread."""
+
+    def __init__(
+        self,
+        process: Process,
+        published: Callable[[list[Item]], None],
+        beat: Callable[[], None],
+        lost: Callable[[set[int]], None],
+    ) -> None:
+        self._process = process
+        self._published = published
+        self._beat = beat
+        self._lost = lost
+        self._lines: dict[int, Line] = {}
+        self._dirty: set[int] = set()
+        self._urgent = False
+        self._closing = False
+        self._wake = threading.Condition()
+        self._backlog = 0  # characters taken by `add` and not yet committed
+        self.trouble = ""  # what the page says while nothing can be saved
+        self.last_tick = 0.0  # seconds that the last tick took
+        self._thread = threading.Thread(target=self._work, name="recorder", daemon=True)
+
+    # --- called by the runner, in the event loop ---
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def open(self, run: Run) -> None:
+        with self._wake:
+            self._lines[run.pk] = Line(run.pk, run.comparison_id)
+
+    def add(self, run: int, event: StreamEvent) -> None:
+        with self._wake:
+            line = self._lines.get(run)
+            if line is None:  # lost: someone else has closed it
+                return
+            first = line.seq == 0 and not line.batch
+            before = line.batch.size
+            for one in _storable_events(line, event):
+                line.batch.add(one)
+            self._backlog += line.batch.size - before
+            if run not in self._dirty or first:
+                self._dirty.add(run)
+                self._urgent = self._urgent or first
+                self._wake.notify()
+
+    def finish(self, run: int, ending: Ending) -> None:
+        with self._wake:
+            line = self._lines.get(run)
+            if line is None:
+                return
+            for kind, choice in line.held:
+                line.batch.add(StreamEvent(kind, "\ufffd", choice, ending.total_ms or 0.0))
+            line.held.clear()
+            line.ending = ending
+            self._dirty.add(run)
+            self._wake.notify()
+
+    def committed(self, run: int) -> int | None:
+        """The last row of the log of a live run of this process; None for any other run."""
+        line = self._lines.get(run)
+        return line.seq if line else None
+
+    @property
+    def full(self) -> bool:
+        return self._backlog > FULL
+
+    def close(self, timeout: float = 10) -> None:
+        """Write what is there and end the thread."""
+        with self._wake:
+            self._closing = True
+            self._wake.notify()
+        self._thread.join(timeout)
+
+    # --- the thread ---
+
+    def _work(self) -> None:
+        next_tick = next_beat = 0.0
+        back_off = TICK
+        try:
+            while self._wait(next_tick, next_beat):
+                began = time.monotonic()
+                try:
+                    self._tick()
+                    if began >= next_beat:
+                        self._beat()
+                        next_beat = began + BEAT
+                    self.trouble, back_off = "", TICK
+                    self.last_tick = time.monotonic() - began
+                    next_tick = time.monotonic() + max(TICK, 2 * self.last_tick)
+                except (OperationalError, InterfaceError) as error:
+                    if not self.trouble:
+                        logger.error("The database cannot be written: %s", error)
+                    self.trouble = "not saved yet: the database cannot be written"
+                    connection.close()
+                    back_off = min(2 * back_off, LONGEST_BACK_OFF)
+                    next_tick = next_beat = time.monotonic() + back_off
+                    if self._closing:
+                        return
+                except Exception:
+                    # Without this thread nothing would be saved any more.
+                    logger.exception("The recorder failed in a way that nobody foresaw")
+                    next_beat = time.monotonic() + BEAT
+        finally:
+            connection.close()
+
+    def _wait(self, next_tick: float, next_beat: float) -> bool:
+        """Sleep until there is something to do; False when everything is written and it is over."""
+        with self._wake:
+            while True:
+                now = time.monotonic()
+                if self._closing:
+                    return bool(self._dirty)
+                if self._dirty and (now >= next_tick or (self._urgent and not self.trouble)):
+                    return True
+                if now >= next_beat:
+                    return True
+                self._wake.wait((min(next_tick, next_beat) if self._dirty else next_beat) - now)
+
+    def _take(self) -> list[Line]:
+        """The lines with something new. Their batches are swapped for empty ones."""
+        with self._wake:
+            self._urgent = False
+            taken = []
+            for run in self._dirty:
+                line = self._lines[run]
+                taken.append(Line(run, line.comparison, line.seq, line.batch, line.ending))
+                line.batch = Batch()
+            self._dirty.clear()
+            return taken
+
+    def _give_back(self, taken: Iterable[Line]) -> None:
+        """The tick did not commit: what was taken goes before what has come since."""
+        with self._wake:
+            for old in taken:
+                line = self._lines[old.run]
+                line.batch = old.batch.followed_by(line.batch)
+                self._dirty.add(old.run)
+
+    def _tick(self) -> None:
+        taken = self._take()
+        if not taken:
+            return
+        try:
+            items = self._write(taken)
+        except (OperationalError, InterfaceError):
+            self._give_back(taken)
+            raise
+        except Exception:
+            logger.exception("A tick cannot be stored; it is repeated run by run")
+            items = self._one_by_one(taken)
+        self._settle(taken, items)
+        if items:
+            self._published(items)
+
+    def _one_by_one(self, taken: list[Line]) -> list[Item]:
+        items: list[Item] = []
+        for position, line in enumerate(taken):
+            try:
+                items += self._alone(line)
+            except (OperationalError, InterfaceError):
+                self._give_back(taken[position:])
+                self._settle(taken[:position], items)
+                self._published(items)
+                raise
+        return items
+
+    def _alone(self, line: Line) -> list[Item]:
+        try:
+            return self._write([line])
+        except (OperationalError, InterfaceError):
+            raise
+        except Exception as error:
+            logger.exception("Run %s cannot be stored", line.run)
+            return [self._give_up(line, type(error).__name__)]
+
+    def _give_up(self, line: Line, reason: str) -> Item:
+        """End the one run that cannot be stored; what is in its log already is kept."""
+        ending = Ending(
+            RunStatus.FAILED, ErrorKind.INTERNAL, f"The answer could not be saved ({reason})."
+        )
+        with transaction.atomic():
+            finished = close_run(line.run, ending, [])
+        return Item(line.run, line.comparison, line.seq, "", finished)
+
+    def _settle(self, taken: Iterable[Line], items: Iterable[Item]) -> None:
+        """After the commit: positions move on, ended and lost runs are forgotten."""
+        last = {item.run: item for item in items}
+        lost = set()
+        with self._wake:
+            for old in taken:
+                self._backlog -= old.batch.size
+                item = last.get(old.run)
+                if item is not None and not item.finished:
+                    self._lines[old.run].seq = item.seq
+                    continue
+                line = self._lines.pop(old.run)
+                self._dirty.discard(old.run)
+                if line.ending is None:
+                    lost.add(old.run)
+        if lost:
+            self._lost(lost)
+
+    def _write(self, taken: Sequence[Line]) -> list[Item]:
+        """One transaction; items only of runs that this process still owns."""
+        items = []
+        with transaction.atomic():
+            mine = Run.objects.live_of(self._process).filter(pk__in=[line.run for line in taken])
+            owned = set(mine.select_for_update().values_list("pk", flat=True))
+            rows = []
+            for line in taken:
+                if line.run not in owned:
+                    continue
+                texts = log_rows(line.batch.to_list())
+                numbered = list(enumerate(texts, start=line.seq + 1))
+                items += [Item(line.run, line.comparison, seq, text) for seq, text in numbered]
+                if line.ending:
+                    # As the log would give it back: stored and folded is the same, cut as it may.
+                    rest = [row for text in texts for row in orjson.loads(text)]
+                    finished = close_run(line.run, line.ending, rest)
+                    end = line.seq + len(texts)
+                    items.append(Item(line.run, line.comparison, end, "", finished))
+                else:
+                    rows += [RunEvent(run_id=line.run, seq=s, events=text) for s, text in numbered]
+            RunEvent.objects.bulk_create(rows)
+        return items
+
+
+def _storable_events(line: Line, event: StreamEvent) -> list[StreamEvent]:
+    """The event as it can be stored; half of a character waits for its other half."""
+    if event.kind not in TEXT_KINDS:
+        return [event]
+    key = (event.kind, event.choice)
+    text = line.held.pop(key, "") + event.data
+    if text and "\ud800" <= text[-1] <= "\udbff":
+        line.held[key] = text[-1]
+        text = text[:-1]
+    events = []
+    if "\0" in text and not line.replaced_nul:
+        line.replaced_nul = True
+        sentence = "The answer contains NUL characters; each is shown as \ufffd."
+        events.append(StreamEvent("warning", sentence, -1, event.at))
+    if text:
+        events.append(event._replace(data=storable(text)))
+    return events
+
+
+def close_run(run: int, ending: Ending, rest: list[list[Any]]) -> str:
+    """Fold the log and what is not in it yet into choices, set the final status, delete the log.
+
+    Call it inside a transaction. Returns what followers are told, as JSON text.
+    """
+    log = RunEvent.objects.filter(run_id=run).order_by("seq").values_list("events", flat=True)
+    rows = [row for events in log for row in orjson.loads(events)]
+    outcome = fold(rows + rest)
+    choices = [_choice(run, result) for result in outcome.choices]
+    Choice.objects.bulk_create(choices)
+    usage = outcome.usage or {}
+    Run.objects.filter(pk=run).update(
+        status=ending.status,
+        owner=None,
+        finished_at=timezone.now(),
+        error_kind=ending.error_kind,
+        error_message=storable(ending.error_message),
+        error_status=ending.error_status,
+        total_ms=ending.total_ms if ending.total_ms is not None else _last_ms(outcome),
+        first_token_ms=outcome.first_token_ms,
+        prompt_tokens=_whole(usage.get("prompt_tokens")),
+        completion_tokens=_whole(usage.get("completion_tokens")),
+        usage=to_json(outcome.usage) if outcome.usage else "",
+        metadata=to_json(outcome.meta) if outcome.meta else "",
+        warnings="\n".join(storable(warning) for warning in outcome.warnings),
+        output_preview=preview(choices[0].text) if choices else "",
+    )
+    RunEvent.objects.filter(run_id=run).delete()
+    return to_json(
+        {
+            "run": run,
+            "status": str(ending.status),
+            "choices": [
+                {"index": choice.index, "length": len(choice.text), "sha256": choice.sha256}
+                for choice in choices
+            ],
+        }
+    )
+
+
+def _choice(run: int, result: Any) -> Choice:
+    return Choice(
+        run_id=run,
+        index=result.index,
+        text=result.text,
+        reasoning=result.reasoning,
+        tool_calls=to_json(result.tool_calls) if result.tool_calls else "",
+        finish_reason=None
+        if result.finish_reason is None
+        else storable(result.finish_reason)[:100],
+        sha256=hashlib.sha256(result.text.encode()).hexdigest(),
+        packed_logprobs=packed(result.logprobs),
+        packed_timeline=packed(result.timeline),
+    )
+
+
+def _whole(value: Any) -> int | None:
+    """A token count that fits the column; None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 2**53:
+        return None
+    return int(value)
+
+
+def _last_ms(outcome: Outcome) -> float | None:
+    times = [choice.timeline[-1][0] for choice in outcome.choices if choice.timeline]
+    return max(times, default=None)

@@ -1,0 +1,296 @@
+"""The one service: starts runs, carries them out in this process's event loop, stops them.
+
+A run is one task. It is never retried: a completion costs money. Queued runs are rows, not tasks.
+"""
+
+import asyncio
+import contextvars
+import functools
+import logging
+import time
+from collections.abc import Sequence
+
+from django.conf import settings
+from django.db import close_old_connections
+from django.db.models import F
+from django.utils import timezone
+
+from playground.completion import CompletionRequest, ErrorKind, RunStatus
+from playground.database import in_thread
+from playground.hub import RESTARTING, Item, hub
+from playground.models import Comparison, Connection, Membership, Process, Run
+from playground.providers import PROVIDERS, ProviderError, Target, base
+from playground.reaper import CUT_OFF, NOT_SENT, Reaper, this_process
+from playground.recorder import Ending, Recorder
+
+logger = logging.getLogger(__name__)
+
+BREATH = 100  # events after which a burst lets others run
+LONGEST_OUTPUT = 20_000_000  # characters of one run that are kept
+
+
+class Draining(Exception):
+    """The server is stopping and takes no new runs."""
+
+
+def target_of(connection: Connection) -> Target:
+    """Where its requests go, with its key. Raises ProviderError; touches the database."""
+    address = connection.address()
+    if address is None:
+        raise ProviderError(
+            "The embedded backend is not running at the moment; it is being started. "
+            "Try again in a few seconds.",
+            ErrorKind.UNAVAILABLE,
+        )
+    key = connection.key()
+    if key is None and connection.locked:
+        raise ProviderError(
+            "The key of this connection cannot be decrypted. An admin has to enter it again.",
+            ErrorKind.AUTH,
+        )
+    if key is not None:
+        key.touch()
+    return Target(
+        base_url=address,
+        key=key.secret_for(connection.base_url) if key else "",
+        headers=connection.headers(),
+        reaches_local=connection.reaches_local,
+        connect_timeout=settings.CONNECT_TIMEOUT,
+        read_timeout=connection.read_timeout or settings.READ_TIMEOUT,
+        proxy=settings.OUTBOUND_PROXY,
+    )
+
+
+async def list_models(connection: Connection) -> list[str]:
+    """What the backend itself lists. Raises ProviderError."""
+    target = await in_thread(target_of, connection)
+    return await PROVIDERS[connection.provider].models(target)
+
+
+class Runner:
+    """One per process; bound to the event loop that first uses it."""
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._endings: dict[int, Ending] = {}  # why a task was cancelled
+        self._filling = asyncio.Lock()
+        self._draining = False
+
+    # --- life ---
+
+    async def bind(self) -> None:
+        """Belong to the running loop: register the process, reap, start the recorder."""
+        loop = asyncio.get_running_loop()
+        if self._loop is loop:
+            return
+        self._loop = loop
+        self._tasks, self._endings = {}, {}
+        self._filling = asyncio.Lock()
+        self._draining = False
+        self._bound = asyncio.Event()
+        self._process: Process = await in_thread(this_process)
+        self._reaper = Reaper(self._process)
+        self._recorder = Recorder(self._process, self._published, self._beat, self._lost)
+        hub.publish(await in_thread(self._reaper.reap))
+        self._recorder.start()
+        self._bound.set()
+
+    async def _ready(self) -> None:
+        await self.bind()
+        await self._bound.wait()  # another task may be in the middle of `bind`
+
+    async def drain(self, seconds: float) -> None:
+        """Take no new runs, give the present ones time, interrupt the rest, save, hang up."""
+        self._draining = True
+        if self._loop is not asyncio.get_running_loop():
+            return
+        deadline = time.monotonic() + seconds
+        while self._tasks and time.monotonic() < deadline:
+            await asyncio.wait(self._tasks.values(), timeout=deadline - time.monotonic())
+        await self._interrupt_queued()
+        for run in list(self._tasks):
+            self._cancel(run, CUT_OFF)
+        if self._tasks:
+            await asyncio.wait(self._tasks.values(), timeout=5)
+        await asyncio.to_thread(self._recorder.close)
+        await asyncio.sleep(0)  # what the last tick published is delivered
+        await in_thread(self._sign_off)
+        await hub.hang_up(RESTARTING)
+        await base.close()
+
+    def _sign_off(self) -> None:
+        Process.objects.filter(pk=self._process.pk).update(ended_at=timezone.now())
+
+    # --- what the pages ask for ---
+
+    async def start(
+        self,
+        membership: Membership,
+        columns: Sequence[tuple[Connection, CompletionRequest]],
+        *,
+        document: str = "",
+        visibility: str = "team",
+    ) -> Comparison:
+        """Save a comparison with queued runs and start as many as there is room for."""
+        await self._ready()
+        if self._draining:
+            raise Draining
+        comparison = await in_thread(
+            Comparison.objects.begin,
+            membership,
+            columns,
+            owner=self._process,
+            document=document,
+            visibility=visibility,
+        )
+        await self._fill()
+        return comparison
+
+    async def stop(self, run: Run) -> None:
+        """Stop a run, wherever it runs; harmless for one that has ended."""
+        await self._ready()
+        if not await in_thread(run.ask_to_stop):
+            return
+        if run.pk in self._tasks:
+            self._cancel(run.pk, Ending(RunStatus.CANCELLED))
+        elif run.owner_id == self._process.pk:
+            await self._close_queued([run], Ending(RunStatus.CANCELLED))
+        # Else its owner finds the wish in its next heartbeat.
+
+    async def wait(self, runs: Sequence[int]) -> None:
+        """Until these runs of this process have ended and are saved."""
+        while any(run in self._tasks or self._recorder.committed(run) is not None for run in runs):
+            await asyncio.sleep(0.02)
+
+    def committed(self, run: int) -> int | None:
+        """The last saved row of a live run of this process; None for any other run."""
+        return self._recorder.committed(run) if self._loop else None
+
+    @property
+    def trouble(self) -> str:
+        """What stands in the way of saving, "" when all is well."""
+        return self._recorder.trouble if self._loop else ""
+
+    # --- carrying out ---
+
+    async def _fill(self) -> None:
+        """Start queued runs while there is room in this process and at their connections."""
+        async with self._filling:
+            room = settings.RUNS_AT_ONCE - len(self._tasks)
+            if room <= 0 or self._draining:
+                return
+            for run in await in_thread(Run.objects.claim, room, self._process):
+                self._recorder.open(run)
+                # An empty context: a task made inside a view would keep the view's thread and
+                # database connection for its life.
+                task = asyncio.create_task(
+                    self._execute(run), context=contextvars.Context(), name=f"run-{run.pk}"
+                )
+                self._tasks[run.pk] = task
+                task.add_done_callback(functools.partial(self._done, run.pk))
+
+    def _done(self, run: int, _: object) -> None:
+        self._tasks.pop(run, None)
+        self._endings.pop(run, None)
+        if not self._draining:
+            asyncio.ensure_future(self._fill())  # noqa: RUF006 (short; the loop keeps it)
+
+    async def _execute(self, run: Run) -> None:
+        began = time.monotonic()
+        try:
+            await self._record(run)
+            ending = Ending(RunStatus.COMPLETED)
+        except ProviderError as error:
+            ending = Ending(RunStatus.FAILED, error.kind, error.message, error.status)
+        except asyncio.CancelledError:
+            ending = self._endings.get(run.pk, CUT_OFF)
+        except Exception:
+            logger.exception("Run %s failed in a way that nobody foresaw", run.pk)
+            ending = Ending(
+                RunStatus.FAILED,
+                ErrorKind.INTERNAL,
+                "The playground itself failed here; the log of the server says more.",
+            )
+        total = (time.monotonic() - began) * 1000
+        self._recorder.finish(
+            run.pk,
+            Ending(
+                ending.status, ending.error_kind, ending.error_message, ending.error_status, total
+            ),
+        )
+
+    async def _record(self, run: Run) -> None:
+        if run.connection is None:
+            raise ProviderError("This connection was deleted.", ErrorKind.CONNECTION)
+        provider = PROVIDERS[run.provider]
+        target = await in_thread(target_of, run.connection)
+        length = count = 0
+        async for event in provider.stream(target, run.request_value()):
+            self._recorder.add(run.pk, event)
+            count += 1
+            length += len(event.data) if isinstance(event.data, str) else 0
+            if length > LONGEST_OUTPUT:
+                raise ProviderError(
+                    f"The answer was cut off at {LONGEST_OUTPUT // 1_000_000} million characters.",
+                    ErrorKind.BAD_CONTENT,
+                )
+            if count % BREATH == 0:
+                await asyncio.sleep(0)
+            while self._recorder.full:  # the provider waits while nothing can be saved
+                await asyncio.sleep(0.1)
+
+    def _cancel(self, run: int, ending: Ending) -> None:
+        """Cancelling closes the connection to the provider."""
+        if task := self._tasks.get(run):
+            self._endings.setdefault(run, ending)
+            task.cancel()
+
+    async def _interrupt_queued(self) -> None:
+        waiting = Run.objects.live_of(self._process).filter(status=RunStatus.QUEUED)
+        await self._close_queued(await in_thread(list, waiting), NOT_SENT)
+
+    async def _close_queued(self, runs: Sequence[Run], ending: Ending) -> None:
+        async with self._filling:  # so that none of them is claimed meanwhile
+            for run in runs:
+                if run.pk in self._tasks:
+                    self._cancel(run.pk, ending)
+                else:
+                    self._recorder.open(run)
+                    self._recorder.finish(run.pk, ending)
+
+    # --- called in the recorder's thread ---
+
+    def _published(self, items: list[Item]) -> None:
+        self._in_loop(hub.publish, items)
+
+    def _lost(self, runs: set[int]) -> None:
+        for run in runs:
+            self._in_loop(self._cancel, run, CUT_OFF)
+
+    def _beat(self) -> None:
+        """Once a second: show that we live, see who wants a run stopped, look after the others."""
+        close_old_connections()
+        Process.objects.filter(pk=self._process.pk).update(heartbeat=F("heartbeat") + 1)
+        wanted = Run.objects.live_of(self._process).exclude(cancel_requested_at=None)
+        for run in wanted.only("pk", "comparison_id"):
+            self._in_loop(self._stop_here, run)
+        if items := self._reaper.reap():
+            self._published(items)
+        if Run.objects.live_of(self._process).filter(status=RunStatus.QUEUED).exists():
+            self._in_loop(self._fill_soon)
+
+    def _stop_here(self, run: Run) -> None:
+        asyncio.ensure_future(  # noqa: RUF006 (short; the loop keeps it)
+            self._close_queued([run], Ending(RunStatus.CANCELLED))
+        )
+
+    def _fill_soon(self) -> None:
+        asyncio.ensure_future(self._fill())  # noqa: RUF006 (short; the loop keeps it)
+
+    def _in_loop(self, function: object, *args: object) -> None:
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(function, *args)  # type: ignore[arg-type]
+
+
+runner = Runner()

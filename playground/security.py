@@ -1,0 +1,60 @@
+"""Headers of every answer, and what htmx does when the login is gone."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from asgiref.sync import iscoroutinefunction, markcoroutinefunction
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import resolve_url
+from django.utils.decorators import sync_and_async_middleware
+
+Handler = Callable[[HttpRequest], Any]
+
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; "
+        "frame-ancestors 'none'"
+    ),
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+}
+
+
+@sync_and_async_middleware
+def SecurityHeaders(get_response: Handler) -> Handler:
+    def add(response: HttpResponse) -> HttpResponse:
+        for name, value in HEADERS.items():
+            response.headers.setdefault(name, value)
+        return response
+
+    return _after(get_response, lambda _, response: add(response))
+
+
+@sync_and_async_middleware
+def HtmxLogin(get_response: Handler) -> Handler:
+    """A redirect to the login would be swapped into a panel: tell the page to go there instead."""
+
+    def turn(request: HttpRequest, response: HttpResponse) -> HttpResponse:
+        location = response.headers.get("Location", "")
+        if response.status_code == 302 and location.startswith(resolve_url(settings.LOGIN_URL)):
+            htmx = request.headers.get("HX-Request") == "true"
+            if htmx:
+                response = HttpResponse(status=401)
+                response.headers["X-Login"] = location
+        return response
+
+    return _after(get_response, turn)
+
+
+def _after(
+    get_response: Handler, change: Callable[[HttpRequest, HttpResponse], HttpResponse]
+) -> Handler:
+    """A middleware that only changes the response, for either kind of handler."""
+    if not iscoroutinefunction(get_response):
+        return lambda request: change(request, get_response(request))
+
+    async def middleware(request: HttpRequest) -> HttpResponse:
+        answer: Awaitable[HttpResponse] = get_response(request)
+        return change(request, await answer)
+
+    return markcoroutinefunction(middleware)

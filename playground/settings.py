@@ -1,0 +1,308 @@
+"""All settings, read from the environment.
+
+Every variable has a default that runs on a laptop; a wrong value raises `ImproperlyConfigured`
+naming the variable. Secrets that are not given are made once and kept in `DATA_DIR/secrets`.
+"""
+
+import os
+import socket
+from contextlib import suppress
+from pathlib import Path
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from cryptography.fernet import Fernet
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management.utils import get_random_secret_key
+
+from playground import __version__
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+VERSION = __version__
+
+
+def text(name: str, default: str = "") -> str:
+    """The variable, or the content of the file that `NAME_FILE` names."""
+    if path := os.environ.get(f"{name}_FILE"):
+        try:
+            return Path(path).read_text(encoding="utf-8").strip()
+        except OSError as error:
+            raise ImproperlyConfigured(f"{name}_FILE cannot be read: {error}") from error
+    return os.environ.get(name, default).strip()
+
+
+def number(name: str, default: int, low: int, high: int) -> int:
+    value = text(name, str(default))
+    if not value.isascii() or not value.isdigit() or not low <= int(value) <= high:
+        raise ImproperlyConfigured(f"{name} must be a whole number from {low} to {high}.")
+    return int(value)
+
+
+def flag(name: str, default: bool) -> bool:
+    value = text(name, "1" if default else "0").lower()
+    if value not in ("0", "1", "true", "false"):
+        raise ImproperlyConfigured(f"{name} must be 1 or 0.")
+    return value in ("1", "true")
+
+
+def data_dir() -> Path:
+    path = Path(text("DATA_DIR", str(BASE_DIR / "data"))).expanduser().absolute()
+    try:
+        path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        (path / "secrets").mkdir(exist_ok=True, mode=0o700)
+        os.close(os.open(path / ".writable", os.O_CREAT | os.O_WRONLY, 0o600))
+        (path / ".writable").unlink()
+    except OSError as error:
+        raise ImproperlyConfigured(
+            f"DATA_DIR {path} cannot be written ({error.strerror}). "
+            "Choose another folder, for example DATA_DIR=~/playground-data."
+        ) from error
+    return path
+
+
+def secret(name: str, filename: str, make: str) -> str:
+    """From the environment, else from the file, which is made once, readable by its owner only."""
+    if value := text(name):
+        return value
+    path = DATA_DIR / "secrets" / filename
+    try:
+        if not path.exists():
+            # Written whole under another name, then linked: of two first starts at once one wins.
+            draft = path.with_suffix(f".{os.getpid()}")
+            draft.touch(mode=0o600)
+            draft.write_text(make, encoding="utf-8")
+            with suppress(FileExistsError):
+                path.hardlink_to(draft)
+            draft.unlink()
+        return path.read_text(encoding="utf-8").strip()
+    except OSError as error:
+        raise ImproperlyConfigured(f"{path} cannot be read or made: {error.strerror}") from error
+
+
+DATA_DIR = data_dir()
+SECRET_KEY = secret("SECRET_KEY", "signing-key", get_random_secret_key())
+# Newest first, separated by commas: the first encrypts, all of them decrypt.
+ENCRYPTION_KEYS = [
+    key.strip()
+    for key in secret("ENCRYPTION_KEYS", "master-key", Fernet.generate_key().decode()).split(",")
+    if key.strip()
+]
+for _key in ENCRYPTION_KEYS:
+    try:
+        Fernet(_key)
+    except ValueError as error:
+        raise ImproperlyConfigured(
+            "ENCRYPTION_KEYS must be Fernet keys (32 bytes in URL-safe base64), "
+            "separated by commas."
+        ) from error
+
+DEBUG = flag("DEBUG", False)
+HOST = text("HOST", "127.0.0.1")
+PORT = number("PORT", 8000, 1, 65535)
+
+
+# --- Where it is reached -------------------------------------------------------------------
+
+
+def own_addresses() -> list[str]:
+    """What a browser in the same network may call this machine."""
+    try:
+        found = socket.gethostbyname_ex(socket.gethostname())
+    except OSError:
+        return []
+    return [found[0], *found[1], *found[2]]
+
+
+def public_url() -> str:
+    host = "127.0.0.1" if HOST in ("0.0.0.0", "::") else HOST  # noqa: S104 (compared, not bound)
+    host = f"[{host}]" if ":" in host else host
+    url = text("PUBLIC_URL", f"http://{host}:{PORT}").rstrip("/")
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query:
+        raise ImproperlyConfigured(
+            "PUBLIC_URL must be an address such as https://playground.example.org or "
+            "http://127.0.0.1:8000/playground."
+        )
+    return url
+
+
+PUBLIC_URL = public_url()
+_public = urlsplit(PUBLIC_URL)
+_hostname = _public.hostname or ""
+ALLOWED_HOSTS = [f"[{_hostname}]" if ":" in _hostname else _hostname]
+if not text("PUBLIC_URL"):
+    ALLOWED_HOSTS += ["localhost", "127.0.0.1", "[::1]"]
+    if HOST in ("0.0.0.0", "::"):  # noqa: S104 (compared, not bound)
+        ALLOWED_HOSTS += own_addresses()
+_port = "" if _public.port is None else f":{_public.port}"
+CSRF_TRUSTED_ORIGINS = [f"{_public.scheme}://{host}{_port}" for host in ALLOWED_HOSTS if host]
+FORCE_SCRIPT_NAME = _public.path or None
+SECURE = _public.scheme == "https"
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE
+SECURE_HSTS_SECONDS = 31_536_000 if SECURE else 0
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if SECURE else None
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
+SESSION_COOKIE_PATH = CSRF_COOKIE_PATH = f"{_public.path}/"
+# Two playgrounds on one host name (ports do not separate cookies) keep their logins apart.
+SESSION_COOKIE_NAME = f"playground_{_public.port or _public.scheme}"
+CSRF_COOKIE_NAME = f"{SESSION_COOKIE_NAME}_csrf"
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+
+# --- Parts ---------------------------------------------------------------------------------
+
+EMBEDDED = flag("EMBEDDED", True)  # the llama.cpp server that comes with the playground
+DRAIN_SECONDS = number("DRAIN_SECONDS", 0, 0, 3600)  # how long a stop waits for running requests
+OUTBOUND_PROXY = text("OUTBOUND_PROXY")
+RUNS_AT_ONCE = number("RUNS_AT_ONCE", 200, 1, 10_000)  # per process; further runs are queued
+CONNECT_TIMEOUT = number("CONNECT_TIMEOUT", 10, 1, 600)  # seconds
+READ_TIMEOUT = number("READ_TIMEOUT", 300, 1, 86_400)  # seconds between two chunks of a stream
+REAP_SECONDS = number(
+    "REAP_SECONDS", 30, 1, 3600
+)  # a heartbeat unchanged so long is a dead process
+MAX_BODY = 16 * 1024 * 1024  # bytes of one posted form, said in the page
+
+INSTALLED_APPS = [
+    "daphne",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "servestatic",
+    "django.contrib.staticfiles",
+    "channels",
+    "django_htmx",
+    "playground",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "playground.security.SecurityHeaders",
+    "servestatic.middleware.ServeStaticMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+    "playground.security.HtmxLogin",
+]
+
+ROOT_URLCONF = "playground.urls"
+ASGI_APPLICATION = "playground.asgi.application"
+AUTH_USER_MODEL = "playground.User"
+LOGIN_URL = "login"
+LOGIN_REDIRECT_URL = "compose"
+LOGOUT_REDIRECT_URL = "login"
+CSRF_FAILURE_VIEW = "playground.views.account.csrf_failure"
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+
+
+# --- Database and channel layer ------------------------------------------------------------
+
+
+def database(url: str) -> dict[str, object]:
+    """`DATABASE_URL` as Django's dictionary: postgres://user:password@host:port/name, or SQLite."""
+    if not url:
+        return {
+            "ENGINE": "django.db.backends.sqlite3",
+            "NAME": DATA_DIR / "db.sqlite3",
+            "OPTIONS": {
+                "transaction_mode": "IMMEDIATE",
+                "timeout": 20,
+                "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
+            },
+            # Async tests need a file: in-memory SQLite says "table is locked" with two writers.
+            "TEST": {"NAME": DATA_DIR / f"test-{os.getpid()}.sqlite3"},
+        }
+    parts = urlsplit(url)
+    if parts.scheme not in ("postgres", "postgresql") or not parts.path.strip("/"):
+        raise ImproperlyConfigured(
+            "DATABASE_URL must look like postgres://user:password@host:5432/name."
+        )
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": unquote(parts.path.strip("/")),
+        "USER": unquote(parts.username or ""),
+        "PASSWORD": unquote(parts.password or ""),
+        "HOST": unquote(parts.hostname or ""),
+        "PORT": str(parts.port or ""),
+        "OPTIONS": {"pool": {"min_size": 1, "max_size": 16}, **dict(parse_qsl(parts.query))},
+    }
+
+
+DATABASES = {"default": database(text("DATABASE_URL"))}
+REDIS_URL = text("REDIS_URL")
+CHANNEL_LAYERS = {
+    "default": {
+        "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
+        "CONFIG": {"hosts": [REDIS_URL]},
+    }
+    if REDIS_URL
+    else {"BACKEND": "channels.layers.InMemoryChannelLayer"},
+}
+
+# --- Limits, files, language, log ------------------------------------------------------------
+
+DATA_UPLOAD_MAX_MEMORY_SIZE = MAX_BODY
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 1000
+
+STATIC_URL = f"{_public.path}/static/"
+STATIC_ROOT = DATA_DIR / "static"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "servestatic.storage.CompressedManifestStaticFilesStorage"},
+}
+
+LANGUAGE_CODE = "en"
+USE_I18N = True
+USE_TZ = True
+TIME_ZONE = text("TIME_ZONE", "UTC")
+
+LOG_LEVEL = text("LOG_LEVEL", "INFO").upper()
+if LOG_LEVEL not in ("DEBUG", "INFO", "WARNING", "ERROR"):
+    raise ImproperlyConfigured("LOG_LEVEL must be DEBUG, INFO, WARNING or ERROR.")
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["console"], "level": "WARNING"},
+    "loggers": {
+        "playground": {"level": LOG_LEVEL},
+        # These print request headers, and with them keys, when they are asked for everything.
+        **{
+            name: {"level": "WARNING"}
+            for name in ("httpx", "httpcore", "aiohttp", "daphne", "asyncio", "twisted")
+        },
+    },
+}

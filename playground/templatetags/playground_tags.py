@@ -1,0 +1,204 @@
+"""What the templates need beyond Django's own: icons, figures, exact text."""
+
+import json
+import re
+from datetime import date, timedelta
+from typing import Any
+
+from django import template
+from django.conf import settings
+from django.utils import timezone
+from django.utils.html import conditional_escape, format_html, format_html_join
+from django.utils.safestring import SafeString, mark_safe
+
+from playground import panel, parameters
+from playground.models import Run
+from playground.models.teams import Membership, User
+
+register = template.Library()
+
+BLOCK = 20_000  # characters: what the browser lays out at once
+SHOWN = 200_000  # characters of an output or a request that a page shows without being asked
+MARKS = {"local", "ogx", "pulze", "octoai"}
+STATUS_WORDS = {
+    "queued": ("clock", "Queued"),
+    "running": ("spinner", "Running"),
+    "completed": ("check", "Done"),
+    "failed": ("alert", "Failed"),
+    "cancelled": ("stop", "Stopped"),
+    "interrupted": ("unplug", "Interrupted"),
+}
+ERROR_SENTENCES = {
+    "auth": "The provider refused the key",
+    "rate_limit": "The provider limits the rate of requests",
+    "bad_request": "The provider refused the request",
+    "not_found": "The provider does not know this model or address",
+    "unavailable": "The provider is not available",
+    "redirected": "The provider has moved",
+    "connection": "The backend could not be reached",
+    "timeout": "The backend took too long",
+    "bad_content": "The answer is not a completion",
+    "upstream_error": "The provider reported an error in its stream",
+    "truncated": "The stream ended too early",
+    "bad_json": "The answer is not valid JSON",
+    "internal": "The playground could not carry the run out",
+}
+
+
+@register.simple_tag
+def icon(name: str, size: str = "") -> SafeString:
+    return format_html(
+        '<svg class="icon{}" aria-hidden="true"><use href="#i-{}"/></svg>',
+        f" icon--{size}" if size else "",
+        name,
+    )
+
+
+@register.simple_tag
+def provider_mark(provider: str) -> SafeString:
+    name = provider if provider in MARKS else "other"
+    return format_html('<svg class="pm" aria-hidden="true"><use href="#i-pm-{}"/></svg>', name)
+
+
+@register.simple_tag
+def badge(status: str) -> SafeString:
+    name, word = STATUS_WORDS.get(status, ("clock", status))
+    return format_html(
+        '<span class="badge" data-status="{}">{}<span data-badge>{}</span></span>',
+        status,
+        icon(name),
+        word,
+    )
+
+
+@register.filter
+def status_word(status: str) -> str:
+    return STATUS_WORDS.get(status, ("", status))[1]
+
+
+@register.filter
+def status_icon(status: str) -> str:
+    return STATUS_WORDS.get(status, ("clock", ""))[0]
+
+
+@register.filter
+def error_sentence(kind: str) -> str:
+    return ERROR_SENTENCES.get(kind, "The run failed")
+
+
+@register.simple_tag
+def memberships(user: User) -> dict[str, Any]:
+    """The teams of the top bar's menu: {"current": Membership or None, "all": [Membership…]}."""
+    found: list[Membership] = list(user.memberships.select_related("team").order_by("pk"))
+    current = [each for each in found if each.team_id == user.current_team_id] or found
+    return {"current": current[0] if current else None, "all": found}
+
+
+@register.filter
+def backend(run: Run) -> str:
+    return panel.title(run.provider, run.dialect)
+
+
+@register.filter
+def exact(text: str) -> SafeString:
+    """Escaped so that it comes out as it is: browsers parse a bare CR as a line feed."""
+    return mark_safe(conditional_escape(str(text)).replace("\r", "&#13;"))  # noqa: S308 (escaped)
+
+
+@register.filter
+def breakable(path: str) -> SafeString:
+    """A path that may be broken after its dots and underscores."""
+    parts = re.split(r"(?<=[._])", path)
+    return format_html_join(mark_safe("<wbr>"), "{}", ((part,) for part in parts))
+
+
+@register.filter
+def tail(text: str, everything: bool = False) -> str:
+    """The end of a very long text."""
+    return text if everything or len(text) <= SHOWN else text[-SHOWN:]
+
+
+@register.filter
+def is_long(text: str) -> bool:
+    return len(text) > SHOWN
+
+
+@register.filter
+def blocks(text: str) -> list[str]:
+    """Pieces that a browser can lay out one by one; cut after a line end or blank."""
+    found = []
+    start = 0
+    while len(text) - start > BLOCK:
+        window = text[start : start + BLOCK]
+        cut = window.rfind("\n") + 1 or window.rfind(" ") + 1 or BLOCK
+        found.append(window[:cut])
+        start += cut
+    return [*found, text[start:]]
+
+
+@register.filter
+def pretty(value: Any) -> str:
+    """JSON to read, with escapes only for what no page can carry."""
+    return parameters.Json("any").text(value)
+
+
+@register.filter
+def duration(ms: float | None) -> str:
+    if ms is None:
+        return ""
+    if ms < 995:
+        return f"{ms:.0f} ms"
+    return f"{ms / 1000:.2f} s" if ms < 9_995 else f"{ms / 1000:.1f} s"
+
+
+@register.filter
+def seconds(value: timedelta | None) -> str:
+    return duration(value.total_seconds() * 1000) if value is not None else ""
+
+
+@register.filter
+def one_decimal(value: float | None) -> str:
+    return f"{value:.1f}" if value is not None else ""
+
+
+@register.filter
+def thousands(value: int | None) -> str:
+    return f"{value:,}" if value is not None else ""
+
+
+@register.filter
+def label_key(name: str) -> str:
+    """`stage=` of `stage=draft`; "" of a bare name."""
+    key, sign, _ = name.partition("=")
+    return f"{key}{sign}" if sign else ""
+
+
+@register.filter
+def label_rest(name: str) -> str:
+    key, sign, rest = name.partition("=")
+    return rest if sign else key
+
+
+@register.filter
+def day_name(day: date) -> str:
+    today = timezone.localdate()
+    names = {today: "Today", today - timedelta(days=1): "Yesterday"}
+    return names.get(day, f"{day:%A} {day.day} {day:%B}")
+
+
+@register.filter
+def flat(value: dict[str, Any]) -> list[tuple[str, str]]:
+    """Nested JSON as rows: [("prompt_tokens_details.cached_tokens", "0")…]."""
+    rows: list[tuple[str, str]] = []
+    for key, item in value.items():
+        if isinstance(item, dict) and item:
+            rows += [(f"{key}.{inner}", text) for inner, text in flat(item)]
+        else:
+            rows.append((key, item if isinstance(item, str) else json.dumps(item)))
+    return rows
+
+
+@register.simple_tag
+def csrf_cookie() -> str:
+    """The name of the cookie that holds the newest token."""
+    return settings.CSRF_COOKIE_NAME

@@ -1,0 +1,35 @@
+"""Addresses, as plain lists by prefix."""
+
+from django.contrib import admin
+from django.contrib.auth import views as auth
+from django.urls import include, path
+
+from playground.views import account, compose, health, history
+
+comparison_urls = [
+    path("", compose.start, name="start"),
+    path("<int:pk>/", compose.comparison, name="comparison"),
+    path("<int:pk>/stop/", compose.stop_all, name="stop_all"),
+]
+
+run_urls = [
+    path("", history.runs, name="runs"),
+    path("<int:pk>/", history.run, name="run"),
+    path("<int:pk>/stop/", compose.stop, name="stop"),
+    path("<int:pk>/labels/", history.labels, name="labels"),
+]
+
+urlpatterns = [
+    path("", compose.compose, name="compose"),
+    path("comparisons/", include(comparison_urls)),
+    path("runs/", include(run_urls)),
+    path("history/", history.history, name="history"),
+    path("connections/<int:pk>/models/", compose.models, name="models"),
+    path("login/", account.Login.as_view(), name="login"),
+    path("login/<str:token>/", account.login_link, name="login_link"),
+    path("logout/", auth.LogoutView.as_view(), name="logout"),
+    path("password/", account.password, name="password"),
+    path("teams/<int:pk>/", account.switch_team, name="team"),
+    path("admin/", admin.site.urls),
+    path("healthz", health.healthz, name="health"),
+]

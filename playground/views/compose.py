@@ -1,0 +1,232 @@
+"""The compose page: write, run, stop. The same page shows a finished comparison."""
+
+import json
+from collections.abc import Sequence
+from typing import Any, cast
+
+from asgiref.sync import async_to_sync, sync_to_async
+from django.http import (
+    Http404,
+    HttpResponse,
+    HttpResponseNotAllowed,
+    JsonResponse,
+)
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_GET, require_POST
+
+from playground import forms, panel
+from playground.models import Comparison, Connection, Run
+from playground.models.teams import Membership, User
+from playground.parameters import OPERATIONS, Api
+from playground.providers import ProviderError
+from playground.runner import Draining, list_models, runner
+from playground.views import Request
+from playground.views.history import shown
+
+REVIEWER = "Reviewers read and rate; they cannot start runs."
+NO_BACKEND = "There is no backend yet."
+STOPPING = "The playground is being stopped and takes no new runs. Try again in a moment."
+BROKEN = "The form was not understood. Reload the page and try again."
+NO_TEAM = "You are in no team yet. Ask an admin to add you to one."
+
+
+# --- Pages ---------------------------------------------------------------------------------
+
+
+@require_GET
+def compose(request: Request) -> HttpResponse:
+    return render(request, "compose.html", _page(request.user, None, []))
+
+
+@require_GET
+def comparison(request: Request, pk: int) -> HttpResponse:
+    found = get_object_or_404(Comparison.objects.visible_to(request.user), pk=pk)
+    runs = shown(Run.objects.visible_to(request.user).filter(comparison=found))
+    return render(request, "compose.html", _page(request.user, found, runs))
+
+
+def _page(user: User, found: Comparison | None, runs: Sequence[Run]) -> dict[str, Any]:
+    membership = user.membership()
+    connections = _connections(membership)
+    apis = [Api(**api) for each in connections for api in each.pop("_apis")]
+    document = _document(found, runs) if found else panel.new_document(_first_column(connections))
+    return {
+        "groups": panel.groups(),
+        "support": panel.support_map(apis),
+        "document": document,
+        "connections": connections,
+        "comparison": found,
+        "runs": runs,
+        "refusal": _refusal(membership, connections),
+    }
+
+
+def _connections(membership: Membership | None) -> list[dict[str, Any]]:
+    """What the page's script knows of each backend; `_apis` is for the server."""
+    if membership is None:
+        return []
+    return [
+        {
+            "id": each.pk,
+            "name": each.name,
+            "provider": each.provider,
+            "title": panel.title(each.provider, each.dialect),
+            "model": each.default_model,
+            "models": reverse("models", args=[each.pk]),
+            "apis": {op: Api(each.provider, each.dialect, op).key for op in OPERATIONS},
+            "_apis": [
+                {"provider": each.provider, "dialect": each.dialect, "operation": op}
+                for op in OPERATIONS
+            ],
+        }
+        for each in Connection.objects.usable_by(membership.team_id)
+    ]
+
+
+def _first_column(connections: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+    if not connections:
+        return None
+    first = connections[0]
+    return {"connection": first["id"], "operation": OPERATIONS[0], "model": first["model"]}
+
+
+def _document(found: Comparison, runs: Sequence[Run]) -> dict[str, Any]:
+    """As it was posted, or made again from the requests of a command-line completion."""
+    try:
+        document = panel.restored(json.loads(found.document))
+    except (ValueError, RecursionError):
+        document = None
+    if document:
+        return document
+    requests = [(run.connection_id, run.request_value()) for run in runs]
+    return panel.document_of(requests, found.visibility)
+
+
+def _refusal(membership: Membership | None, connections: Sequence[dict[str, Any]]) -> str:
+    """Why nothing can be run; "" where it can."""
+    if membership is None:
+        return NO_TEAM
+    if not membership.may_run:
+        return REVIEWER
+    return "" if connections else NO_BACKEND
+
+
+# --- Run and stop --------------------------------------------------------------------------
+
+
+async def start(request: Request) -> HttpResponse:
+    """The one async view: runs become tasks of this process's loop."""
+    if request.method != "POST":
+        return HttpResponseNotAllowed(["POST"])
+    user = cast(User, await request.auser())
+    membership = await sync_to_async(user.membership)()
+    if membership is None or not membership.may_run:
+        return await _refused(request, _refusal(membership, [{}]), 403)
+    text = request.POST.get("document", "")
+    try:
+        draft = await sync_to_async(forms.read)(json.loads(text), user)
+    except forms.BadDocument as error:
+        return await _refused(request, str(error), 422)
+    except (ValueError, RecursionError):
+        return await _refused(request, BROKEN, 422)
+    if not draft.ok:
+        return await _problems(request, draft)
+    try:
+        begun = await runner.start(
+            membership, draft.requests(), document=text, visibility=draft.visibility
+        )
+    except Draining:
+        return await _refused(request, STOPPING, 503)
+    return await _begun(request, begun) if request.htmx else redirect(begun)
+
+
+@sync_to_async
+def _begun(request: Request, begun: Comparison) -> HttpResponse:
+    runs = shown(begun.runs.all())
+    context = {"comparison": begun, "runs": runs, "begun": True}
+    response = render(request, "_outputs.html", context)
+    response["HX-Push-Url"] = begun.get_absolute_url()
+    return response
+
+
+@sync_to_async
+def _problems(request: Request, draft: forms.Draft) -> HttpResponse:
+    errors = [_error(None, problem) for problem in draft.errors]
+    errors += [_error(c.position, problem) for c in draft.columns for problem in c.errors]
+    return _refusal_page(
+        request,
+        {
+            "errors": errors,
+            "lines": _lines(errors, len(draft.columns)),
+            "only_bounds": draft.only_bounds,
+        },
+        422,
+    )
+
+
+def _error(column: int | None, problem: forms.Problem) -> dict[str, Any]:
+    """For the page's script; `column` None: of the whole form."""
+    return {
+        "column": column,
+        "path": problem.path,
+        "message": problem.message,
+        "bound": problem.bound,
+    }
+
+
+def _lines(errors: Sequence[dict[str, Any]], columns: int) -> list[dict[str, Any]]:
+    """One line for each thing that is wrong, with the letters of the columns that have it."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for error in errors:
+        letters = found.setdefault((error["path"], error["message"]), [])
+        if error["column"] is not None:
+            letters.append(Run(position=error["column"]).letter)
+    return [
+        {"path": path, "message": message, "letters": letters if columns > 1 else []}
+        for (path, message), letters in found.items()
+    ]
+
+
+@sync_to_async
+def _refused(request: Request, said: str, status: int) -> HttpResponse:
+    line = {"path": "", "message": said, "letters": []}
+    return _refusal_page(request, {"errors": [], "lines": [line], "only_bounds": False}, status)
+
+
+def _refusal_page(request: Request, context: dict[str, Any], status: int) -> HttpResponse:
+    template = "_problems.html" if request.htmx else "problems.html"
+    response = render(request, template, context, status=status)
+    response["HX-Retarget"] = "#problems"
+    response["HX-Reswap"] = "innerHTML"
+    return response
+
+
+@require_POST
+def stop(request: Request, pk: int) -> HttpResponse:
+    run = get_object_or_404(Run.objects.visible_to(request.user), pk=pk)
+    async_to_sync(runner.stop)(run)
+    return HttpResponse(status=204) if request.htmx else redirect(run.comparison)
+
+
+@require_POST
+def stop_all(request: Request, pk: int) -> HttpResponse:
+    found = get_object_or_404(Comparison.objects.visible_to(request.user), pk=pk)
+    for run in found.runs.all():
+        if run.live:
+            async_to_sync(runner.stop)(run)
+    return HttpResponse(status=204) if request.htmx else redirect(found)
+
+
+@require_GET
+def models(request: Request, pk: int) -> HttpResponse:
+    """The ids that the backend lists, or why it does not list them."""
+    membership = request.user.membership()
+    if membership is None:
+        raise Http404
+    usable = Connection.objects.usable_by(membership.team_id)
+    connection = get_object_or_404(usable, pk=pk)
+    try:
+        return JsonResponse({"models": async_to_sync(list_models)(connection)})
+    except ProviderError as error:
+        return JsonResponse({"error": str(error)})

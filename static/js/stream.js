@@ -1,0 +1,476 @@
+// Live output: follows the runs of the page over one websocket (docs/protocol.md) and appends their
+// text. The final state of a run is HTML from the server, swapped by htmx. State that the page shows
+// is in data- attributes; the exact text of a live run is kept here until the record confirms it.
+
+const FRAME_BLOCK = 16_000; // characters after which a block ends at the next line end
+const LONGEST_BLOCK = 32_000; // characters after which it ends anywhere: layout grows with the block
+const SHOWN = 200_000; // characters of one output that stay in the page; the rest is in the record
+const ASK_AGAIN = 1_000; // ms between two follows while text flows
+const SILENCE = 5_000; // ms without a word after which an unfinished run is asked about
+const TROUBLE_AFTER = 3_000; // ms without a connection after which the page says so
+const LONGEST_PAUSE = 10_000; // ms between two tries to connect
+const SESSION_ENDED = 4401;
+
+const followed = new Map(); // run id (text) → Column
+let socket = null;
+let tries = 0;
+let retry = 0;
+let lostAt = 0;
+let lastFollow = 0;
+let lastWord = 0;
+let frame = 0;
+
+// --- one output -------------------------------------------------------------------------------
+
+// Appends text to an element in blocks, so that a browser lays out only the last one.
+class Output {
+  constructor(element) {
+    this.element = element;
+    this.pieces = []; // everything that came, for the check at the end
+    this.waiting = []; // not in the page yet
+    this.shown = 0; // characters in the page
+    this.block = null;
+    this.node = null;
+  }
+
+  add(text) {
+    this.pieces.push(text);
+    this.waiting.push(text);
+  }
+
+  draw() {
+    if (!this.waiting.length) return;
+    let text = this.waiting.join("");
+    this.waiting = [];
+    if (text.length > SHOWN) text = this.cut(text);
+    for (const part of blocksOf(text, this.node ? this.node.length : 0)) {
+      if (part.fresh || !this.node) this.open();
+      this.node.appendData(part.text);
+      this.shown += part.text.length;
+    }
+    while (this.shown > SHOWN && this.element.childElementCount > 1) this.drop();
+  }
+
+  // Only the end of a very long piece ever enters the page.
+  cut(text) {
+    this.element.replaceChildren();
+    this.shown = 0;
+    this.block = this.node = null;
+    this.mark();
+    return text.slice(-SHOWN);
+  }
+
+  drop() {
+    const first = this.element.firstElementChild;
+    this.shown -= first.textContent.length;
+    first.remove();
+    this.mark();
+  }
+
+  mark() {
+    this.element.dataset.tail = "";
+    if (this.element.previousElementSibling?.matches("[data-long]")) return;
+    const note = document.createElement("p");
+    note.className = "long small quiet";
+    note.dataset.long = "";
+    note.textContent = "The end of a very long text; all of it is kept.";
+    this.element.before(note);
+  }
+
+  open() {
+    this.block = document.createElement("span");
+    this.block.className = "out__block";
+    this.node = document.createTextNode("");
+    this.block.append(this.node);
+    this.element.append(this.block);
+  }
+
+  get text() {
+    return this.pieces.join("");
+  }
+}
+
+// Parts of `text` and whether each begins a new block, for a block that holds `size` already.
+function* blocksOf(text, size) {
+  let fresh = false;
+  while (size + text.length > FRAME_BLOCK) {
+    let end = text.indexOf("\n", Math.max(0, FRAME_BLOCK - size)) + 1;
+    if (!end || size + end > LONGEST_BLOCK) {
+      if (size + text.length <= LONGEST_BLOCK) break;
+      end = wordEnd(text, Math.max(1, LONGEST_BLOCK - size));
+    }
+    yield { text: text.slice(0, end), fresh };
+    text = text.slice(end);
+    fresh = true;
+    size = 0;
+  }
+  if (text) yield { text, fresh };
+}
+
+// At a blank near `end`, never between the halves of a character.
+function wordEnd(text, end) {
+  const blank = text.lastIndexOf(" ", end);
+  if (blank > end / 2) return blank + 1;
+  const half = text.charCodeAt(end - 1);
+  return half >= 0xd800 && half <= 0xdbff ? end + 1 : end;
+}
+
+// --- one run ----------------------------------------------------------------------------------
+
+class Column {
+  constructor(element) {
+    this.element = element;
+    this.run = element.dataset.run;
+    this.seq = 0;
+    this.outputs = new Map(); // "text 0" → Output
+    this.body = element.querySelector(".col__body");
+    this.atEnd = true;
+    this.began = performance.now();
+    this.first = null; // ms until the first text, by the server's clock
+    this.firstAt = 0; // when it came, by ours
+    this.last = 0;
+    this.chunks = 0;
+    this.usage = null;
+    this.body.addEventListener("scroll", () => this.scrolled(), { passive: true });
+  }
+
+  // Only the row that follows on the last one; a gap means that something was lost on the way.
+  take(row) {
+    if (row.seq <= this.seq) return true;
+    if (row.seq > this.seq + 1) return false;
+    this.seq = row.seq;
+    this.element.dataset.seq = row.seq;
+    for (const [kind, choice, data, at] of row.events) this.apply(kind, choice, data, at);
+    return true;
+  }
+
+  apply(kind, choice, data, at) {
+    if (kind === "text" || kind === "reasoning") {
+      this.output(kind, choice).add(data);
+      this.chunks += at.length;
+      if (this.first === null) {
+        this.first = at[0][0];
+        this.firstAt = performance.now();
+      }
+      this.last = at[at.length - 1][0];
+    } else if (kind === "usage") {
+      this.usage = data;
+    } else if (kind === "finish") {
+      this.metric("finish", data);
+    }
+    if (this.element.dataset.status === "queued") this.status("running");
+  }
+
+  output(kind, choice) {
+    const key = `${kind} ${choice}`;
+    if (!this.outputs.has(key)) this.outputs.set(key, new Output(this.place(kind, choice)));
+    return this.outputs.get(key);
+  }
+
+  place(kind, choice) {
+    const found = this.body.querySelector(`.out[data-${kind === "text" ? "choice" : kind}="${choice}"]`);
+    if (found) return found;
+    const element = document.createElement("div");
+    element.className = kind === "text" ? "out" : "out out--reasoning";
+    element.dir = "auto";
+    element.dataset[kind === "text" ? "choice" : kind] = choice;
+    const later = [...this.body.querySelectorAll(".out[data-choice]")].find(
+      (other) => Number(other.dataset.choice) > choice || (kind !== "text" && Number(other.dataset.choice) === choice),
+    );
+    this.body.insertBefore(kind === "text" ? element : folded(element), later ?? this.body.querySelector("[data-endings]"));
+    return element;
+  }
+
+  draw() {
+    for (const output of this.outputs.values()) output.draw();
+    if (this.atEnd) this.body.scrollTop = this.body.scrollHeight;
+  }
+
+  scrolled() {
+    this.atEnd = this.body.scrollTop + this.body.clientHeight >= this.body.scrollHeight - 24;
+    const jump = this.element.querySelector(".jump");
+    if (this.atEnd) jump?.remove();
+    else if (!jump) this.offerJump();
+  }
+
+  offerJump() {
+    const jump = document.createElement("button");
+    jump.type = "button";
+    jump.className = "btn btn--sm jump";
+    jump.textContent = "To the end";
+    jump.addEventListener("click", () => {
+      this.body.scrollTop = this.body.scrollHeight;
+      this.body.focus();
+    });
+    this.body.after(jump);
+  }
+
+  status(status) {
+    this.element.dataset.status = status;
+    const badge = this.element.querySelector(".badge");
+    if (badge) badge.dataset.status = status;
+    if (status === "running") this.began = performance.now();
+  }
+
+  metric(name, text) {
+    const cell = this.element.querySelector(`[data-metric="${name}"]`);
+    if (!cell || cell.textContent === text) return;
+    cell.textContent = text;
+    cell.classList.remove("nil");
+  }
+
+  // Timers run by our clock, everything measured comes from the server's.
+  tell() {
+    const badge = this.element.querySelector("[data-badge]");
+    const queued = this.element.dataset.status === "queued";
+    const elapsed = performance.now() - this.began;
+    if (this.first === null) {
+      if (badge) badge.textContent = `${queued ? "Queued" : "Waiting"} ${seconds(elapsed)}`;
+      this.metric(queued ? "wait" : "total", seconds(elapsed));
+      return;
+    }
+    const total = this.first + performance.now() - this.firstAt;
+    if (badge) badge.textContent = seconds(total);
+    this.metric("first", duration(this.first));
+    this.metric("total", seconds(total));
+    const tokens = this.usage?.completion_tokens ?? this.chunks;
+    this.metric("tokens", `${this.usage?.prompt_tokens ?? "?"} / ${this.usage ? "" : "~"}${tokens}`);
+    if (this.chunks > 1 && this.last > this.first) {
+      this.metric("speed", `~${(((this.chunks - 1) * 1000) / (this.last - this.first)).toFixed(1)} tok/s`);
+    }
+  }
+
+  // Whether the page holds exactly what the record holds.
+  async agrees(end) {
+    const texts = [...this.outputs].filter(([key]) => key.startsWith("text "));
+    const written = new Map(texts.map(([key, output]) => [Number(key.slice(5)), output.text]));
+    if (end.choices.some((choice) => choice.length && !written.has(choice.index))) return false;
+    if ([...written.keys()].some((index) => !end.choices.some((choice) => choice.index === index))) return false;
+    for (const choice of end.choices) {
+      if (!(await sameText(written.get(choice.index) ?? "", choice))) return false;
+    }
+    return true;
+  }
+}
+
+function folded(element) {
+  const details = document.createElement("details");
+  details.className = "reasoning";
+  details.open = true;
+  const summary = document.createElement("summary");
+  summary.textContent = "Reasoning";
+  details.append(summary, element);
+  return details;
+}
+
+// Without a secure context there is no digest: then the record is fetched, to be sure.
+async function sameText(text, choice) {
+  if (!choice.length) return text === "";
+  if (!crypto.subtle) return false;
+  const bytes = new TextEncoder().encode(text);
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
+  const hex = [...digest].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+  return hex === choice.sha256;
+}
+
+function seconds(ms) {
+  return `${(ms / 1000).toFixed(1)} s`;
+}
+
+function duration(ms) {
+  return ms < 995 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(2)} s`;
+}
+
+// --- the page ---------------------------------------------------------------------------------
+
+function outputs() {
+  return document.getElementById("outputs");
+}
+
+// Follow the live runs that are in the page now, and only those.
+function look() {
+  const found = new Set();
+  for (const element of document.querySelectorAll("[data-run]")) {
+    if (element.dataset.status !== "queued" && element.dataset.status !== "running") continue;
+    found.add(element.dataset.run);
+    const known = followed.get(element.dataset.run);
+    if (known?.element !== element) followed.set(element.dataset.run, new Column(element));
+  }
+  for (const run of followed.keys()) if (!found.has(run)) followed.delete(run);
+  if (followed.size) connect();
+  else hangUp();
+  follow();
+  tellRunning();
+}
+
+let told = -1;
+
+function tellRunning() {
+  const running = followed.size;
+  const progress = outputs()?.querySelector("[data-progress]");
+  const all = document.querySelectorAll("#outputs [data-run]").length;
+  if (progress) progress.textContent = running && all > 1 ? `${running} of ${all} running` : "";
+  const stop = outputs()?.querySelector("[data-stop-all]");
+  if (stop) stop.hidden = !running;
+  if (running === told) return;
+  told = running;
+  document.dispatchEvent(new CustomEvent(running ? "playground:running" : "playground:idle", { detail: { running } }));
+}
+
+// --- the socket -------------------------------------------------------------------------------
+
+function connect() {
+  if (socket || retry || !outputs()) return;
+  const url = new URL(outputs().dataset.socket, location.href);
+  url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
+  const mine = new WebSocket(url);
+  socket = mine;
+  lostAt ||= performance.now();
+  mine.addEventListener("open", () => {
+    tries = 0;
+    lostAt = 0;
+    trouble("");
+    follow();
+  });
+  mine.addEventListener("message", (event) => {
+    if (socket === mine) receive(JSON.parse(event.data));
+  });
+  mine.addEventListener("close", (event) => {
+    if (socket !== mine) return;
+    socket = null;
+    if (event.code === SESSION_ENDED) location.reload();
+    else again();
+  });
+}
+
+// With a random delay: after a restart not all pages come at once.
+function again() {
+  if (!followed.size) return;
+  lostAt ||= performance.now();
+  const pause = Math.min(LONGEST_PAUSE, 250 * 2 ** tries++);
+  retry = setTimeout(() => {
+    retry = 0;
+    if (followed.size) connect();
+  }, pause * (0.5 + Math.random()));
+}
+
+function hangUp() {
+  clearTimeout(retry);
+  retry = tries = lostAt = 0;
+  trouble("");
+  const mine = socket;
+  socket = null;
+  mine?.close();
+}
+
+function follow() {
+  if (socket?.readyState !== WebSocket.OPEN || !followed.size) return;
+  lastFollow = performance.now();
+  const positions = [...followed.values()].map((column) => [column.run, column.seq]);
+  socket.send(JSON.stringify({ follow: Object.fromEntries(positions) }));
+}
+
+function receive(message) {
+  lastWord = performance.now();
+  for (const row of message.events ?? []) {
+    const column = followed.get(String(row.run));
+    if (column && !column.take(row)) return reconnect();
+  }
+  if (message.finished) finish(message.finished);
+  if (message.error && message.run) followed.delete(String(message.run));
+  schedule();
+}
+
+// The server's cursor is ahead of what arrived here; a new socket starts at our position.
+function reconnect() {
+  const mine = socket;
+  socket = null;
+  mine.close();
+  connect();
+}
+
+// A hidden tab gets no frames: it draws now and then, so that what waits does not pile up.
+function schedule() {
+  if (frame) return;
+  frame = document.hidden ? setTimeout(draw, 1_000) : requestAnimationFrame(draw);
+}
+
+function draw() {
+  frame = 0;
+  for (const column of followed.values()) column.draw();
+}
+
+async function finish(ends) {
+  const same = [];
+  const other = [];
+  for (const end of ends) {
+    const column = followed.get(String(end.run));
+    if (!column) continue;
+    column.draw();
+    ((await column.agrees(end)) ? same : other).push(end.run);
+    announce(column, end);
+  }
+  if (same.length + other.length) fetchEnds(same, other);
+}
+
+// `ends` swaps head, endings and foot around a text that is right already; `ids` whole columns.
+// The runs stay followed until the swap has come, so a failed request is tried again.
+function fetchEnds(same, other) {
+  const url = new URL(outputs().dataset.runs, location.href);
+  url.searchParams.set("ends", same.join(","));
+  url.searchParams.set("ids", other.join(","));
+  htmx.ajax("GET", url.pathname + url.search, { source: outputs(), swap: "none" });
+}
+
+// --- what is said -----------------------------------------------------------------------------
+
+function announce(column, end) {
+  const name = column.element.querySelector(".letter")?.textContent ?? "Run";
+  const failed = end.status === "failed" || end.status === "interrupted";
+  const place = document.getElementById(failed ? "announce-error" : "announce");
+  const tokens = column.usage?.completion_tokens ?? column.chunks;
+  const words = { completed: `finished, ${tokens} tokens`, cancelled: "stopped" }[end.status] ?? end.status;
+  if (place) place.textContent = `${name} ${words}`;
+}
+
+function trouble(text) {
+  let notice = document.getElementById("live-trouble");
+  if (!text) {
+    notice?.remove();
+  } else if (!notice) {
+    notice = document.createElement("p");
+    notice.id = "live-trouble";
+    notice.className = "notice notice--warn notice--sm";
+    notice.textContent = text;
+    outputs()?.querySelector(".outputs__bar")?.after(notice);
+  }
+}
+
+setInterval(() => {
+  if (!followed.size) return;
+  for (const column of followed.values()) column.tell();
+  const now = performance.now();
+  const flowing = now - lastWord < ASK_AGAIN;
+  if (now - lastFollow > (flowing ? ASK_AGAIN : SILENCE)) follow();
+  if (lostAt && now - lostAt > TROUBLE_AFTER) {
+    trouble(
+      "The live connection failed; it is tried again. Your run goes on and is kept: reload to see it. " +
+        "If this stays, a proxy may block websockets, or PUBLIC_URL may not be this address.",
+    );
+  }
+}, 250);
+
+document.addEventListener("htmx:afterSettle", look);
+document.addEventListener("htmx:oobAfterSwap", look);
+document.addEventListener("htmx:historyRestore", look);
+document.addEventListener("visibilitychange", () => {
+  if (!document.hidden) schedule();
+});
+window.addEventListener("online", () => {
+  if (retry) {
+    clearTimeout(retry);
+    retry = 0;
+    connect();
+  }
+});
+look();
