@@ -1,0 +1,99 @@
+"""A real Chromium against a real server. Errors of the page and breaches of its policy fail."""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, Playwright, sync_playwright
+
+from tests.fake_provider import FakeProvider
+from tests.server import Server
+
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+def chromium_path() -> str | None:
+    names = ("chromium", "chromium-browser", "google-chrome")
+    return next((path for name in names if (path := shutil.which(name))), None)
+
+
+@pytest.fixture(scope="session")
+def playwright() -> Iterator[Playwright]:
+    with sync_playwright() as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def browser(playwright: Playwright) -> Iterator[Browser]:
+    path = chromium_path()
+    if path is None:
+        if os.environ.get("REQUIRE_ALL"):
+            pytest.fail("Chromium is required here and is not installed.")
+        pytest.skip("Chromium is not installed; on Debian: sudo apt install chromium")
+    started = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
+    yield started
+    started.close()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with Server(Path(tmp_path_factory.mktemp("browser"))) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def fake(server: Server) -> Iterator[FakeProvider]:
+    """The backend of the connection `fake`."""
+    with FakeProvider() as provider:
+        server.connect("fake", provider.url, "--model", "m")
+        yield provider
+
+
+@pytest.fixture
+def open_page(browser: Browser, server: Server) -> Iterator[Callable[..., Page]]:
+    """Logged in, in a context of its own; the page's errors fail the test at its end."""
+    contexts: list[BrowserContext] = []
+    problems: list[str] = []
+    cookies = server.user().http.cookies
+
+    def make(width: int = 1440, height: int = 900, **options: object) -> Page:
+        context = browser.new_context(
+            viewport={"width": width, "height": height}, **options  # type: ignore[arg-type]
+        )
+        context.add_cookies(
+            [
+                {"name": cookie.name, "value": cookie.value or "", "url": server.url}
+                for cookie in cookies.jar
+            ]
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(15_000)
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on(
+            "console",
+            lambda said: problems.append(said.text)
+            if said.type == "error" and not expected(said.text)
+            else None,
+        )
+        return page
+
+    yield make
+    for context in contexts:
+        context.close()
+    assert not problems, problems
+
+
+def expected(text: str) -> bool:
+    """What Chromium and htmx themselves say of an answer or a socket that the test made fail."""
+    return text.startswith(("Failed to load resource", "WebSocket connection", "htmx:"))

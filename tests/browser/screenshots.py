@@ -1,0 +1,193 @@
+"""Screenshots of a running playground, for the eye and for `make screenshots`.
+
+    python tests/browser/screenshots.py LOGIN_LINK FOLDER [--axe] [--only compose-idle]
+
+Starts two short runs and one that fails on the first connections that the page offers. With
+`--axe`, every picture's page is checked too and what breaks a rule is printed.
+"""
+
+import argparse
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import urljoin
+
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+CHROMIUM = "/usr/bin/chromium"
+SIZES = {1440: 900, 1024: 768, 390: 844}
+THEMES = ("light", "dark")
+PROMPT = """The following is a short field guide entry for beginners.
+Keep to what can be checked, and say where something is uncertain.
+
+Subject: common kingfisher
+Habitat: slow rivers, lakes
+
+Entry:"""
+
+
+def idle(page: Page, root: str) -> None:
+    page.goto(root)
+
+
+def running(page: Page, root: str) -> None:
+    page.goto(root)
+    page.fill("#prompt", PROMPT)
+    number(page, "max_tokens", "400")
+    number(page, "temperature", "0.7")
+    page.click("[data-add-column]")
+    page.keyboard.press("Control+Enter")
+    page.wait_for_selector(".out:not(:empty)", timeout=20_000)
+    page.wait_for_timeout(1_500)
+
+
+def done(page: Page, root: str) -> None:
+    page.goto(root)
+    page.fill("#prompt", PROMPT)
+    number(page, "max_tokens", "40")
+    number(page, "seed", "42")
+    page.fill("#labels", "task=field-guide")
+    page.press("#labels", "Enter")
+    page.click("[data-add-column]")
+    page.keyboard.press("Control+Enter")
+    page.wait_for_selector('.col[data-status="completed"] >> nth=1', timeout=30_000)
+
+
+def failed(page: Page, root: str) -> None:
+    """A model that no backend has, or whatever else the backend says to it."""
+    page.goto(root)
+    page.fill("#prompt", PROMPT)
+    options = page.eval_on_selector_all(
+        "[data-connection] option", "all => all.map(o => [o.textContent, o.value])"
+    )
+    broken = [value for name, value in options if "broken" in name]
+    if broken:
+        page.select_option("[data-connection]", broken[0])
+    page.fill("[data-model]", "no-such-model")
+    page.keyboard.press("Control+Enter")
+    page.wait_for_selector(
+        '.col:not([data-status="running"],[data-status="queued"])', timeout=30_000
+    )
+
+
+def refused(page: Page, root: str) -> None:
+    """What the form refuses: nothing was sent."""
+    page.goto(root)
+    page.fill("#prompt", PROMPT)
+    number(page, "temperature", "hot")
+    page.keyboard.press("Control+Enter")
+    page.wait_for_selector("#problems .notice", timeout=10_000)
+
+
+def messages(page: Page, root: str) -> None:
+    page.goto(root)
+    page.click('[data-operation="chat"]')
+    page.click("#t-mode-messages")
+    page.fill("[data-content]", "Which of these two rivers is longer?")
+    page.click("[data-add-message]")
+
+
+def history(page: Page, root: str) -> None:
+    page.goto(urljoin(root, "history/"))
+
+
+def run(page: Page, root: str) -> None:
+    page.goto(urljoin(root, "history/"))
+    page.click(".run__each a >> nth=0")
+    page.wait_for_selector(".col")
+
+
+def login(page: Page, root: str) -> None:
+    page.context.clear_cookies()
+    page.goto(urljoin(root, "login/"))
+
+
+# The login comes last: it ends the session of its browser.
+STATES: dict[str, Callable[[Page, str], None]] = {
+    "compose-idle": idle,
+    "compose-messages": messages,
+    "compose-running": running,
+    "compose-failed": failed,
+    "compose-refused": refused,
+    "compose-done": done,
+    "history": history,
+    "run": run,
+    "login": login,
+}
+
+
+def number(page: Page, path: str, value: str) -> None:
+    sheet = page.locator('[popovertarget="params"]:not([popovertargetaction])')
+    opened = sheet.is_visible()
+    if opened:
+        sheet.click()
+    page.fill(f'[data-path="{path}"] [data-control="number"] [data-box]', value)
+    if opened:
+        page.keyboard.press("Escape")
+
+
+def check(page: Page, name: str) -> int:
+    """Prints what axe finds; how much it was."""
+    from axe_playwright_python.sync_playwright import Axe  # only with --axe
+
+    found: list[dict[str, Any]] = Axe().run(page).response["violations"]
+    for violation in found:
+        targets = [node["target"] for node in violation["nodes"][:3]]
+        print(f"{name}: {violation['id']} ({violation['impact']}): {targets}")
+    return len(found)
+
+
+def shoot(
+    browser: Browser, cookies: list[Any], root: str, folder: Path, only: str, axe: bool
+) -> int:
+    problems = 0
+    for width, height in SIZES.items():
+        for theme in THEMES:
+            context: BrowserContext = browser.new_context(
+                viewport={"width": width, "height": height},
+                color_scheme=theme,  # type: ignore[arg-type]
+                has_touch=width < 500,
+            )
+            context.add_cookies(cookies)
+            page = context.new_page()
+            page.on("console", lambda m: print(m.type, m.text) if m.type == "error" else None)
+            page.on("pageerror", lambda error: print("page error", error))
+            for name, go in STATES.items():
+                if only and not re.search(only, name):
+                    continue
+                go(page, root)
+                page.wait_for_timeout(300)
+                title = f"{name}-{width}-{theme}"
+                page.screenshot(path=folder / f"{title}.png")
+                if axe:
+                    problems += check(page, title)
+            context.close()
+    return problems
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("link", help="a login link, as `manage.py login_link USER` prints it")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--only", default="", help="states whose name holds this")
+    parser.add_argument("--axe", action="store_true")
+    options = parser.parse_args()
+    options.folder.mkdir(parents=True, exist_ok=True)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
+        )
+        context = browser.new_context()
+        page = context.new_page()
+        page.goto(options.link)
+        cookies = context.cookies()
+        root = options.link.split("/login/")[0] + "/"
+        problems = shoot(browser, cookies, root, options.folder, options.only, options.axe)
+        browser.close()
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
