@@ -17,6 +17,13 @@ admin.site.site_title = "Playground"
 admin.site.index_title = "Connections, teams and people"
 
 
+class SecretArea(forms.Textarea):
+    """Like a password box: what was typed is not in the page that says what was wrong."""
+
+    def format_value(self, value: Any) -> str:
+        return ""
+
+
 class ConnectionForm(forms.ModelForm):
     """Secrets are write-only: they go in here and never come out."""
 
@@ -31,7 +38,7 @@ class ConnectionForm(forms.ModelForm):
     new_headers = forms.CharField(
         label="Extra headers",
         required=False,
-        widget=forms.Textarea(attrs={"rows": 3, "autocomplete": "off"}),
+        widget=SecretArea(attrs={"rows": 3, "autocomplete": "off"}),
         help_text="One “Name: value” a line. Stored encrypted and never shown again. "
         "Empty: the present ones stay; a single “-” removes them.",
     )

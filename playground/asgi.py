@@ -57,11 +57,15 @@ def is_own(origin: str) -> bool:
     return own in settings.CSRF_TRUSTED_ORIGINS
 
 
+# Below a sub-path there are two: some proxies strip it, and some leave it.
+prefixes = {"", urlsplit(settings.PUBLIC_URL).path.strip("/") + "/"}
+routes = [
+    path(f"{prefix.lstrip('/')}ws/", ComparisonConsumer.as_asgi()) for prefix in sorted(prefixes)
+]
+
 application = ProtocolTypeRouter(
     {
         "http": pages,
-        "websocket": SameOrigin(
-            AuthMiddlewareStack(URLRouter([path("ws/", ComparisonConsumer.as_asgi())]))
-        ),
+        "websocket": SameOrigin(AuthMiddlewareStack(URLRouter(routes))),
     }
 )

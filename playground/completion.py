@@ -295,9 +295,9 @@ def _merge_tool_call(calls: list[Json], delta: Mapping[str, Json]) -> None:
         if delta.get(name):
             found[name] = delta[name]
     function = delta.get("function")
-    for name in ("name", "arguments") if isinstance(function, Mapping) else ():
-        if function.get(name):
-            found["function"][name] += str(function[name])
+    if isinstance(function, Mapping):
+        for name in ("name", "arguments"):
+            found["function"][name] += str(function.get(name) or "")
 
 
 def _summed(

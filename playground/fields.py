@@ -9,10 +9,17 @@ from django.db import models
 
 
 class Unreadable(str):
-    """Stands for a value that none of our keys decrypts: falsy text, so the app goes on without."""
+    """Stands for a value that none of our keys decrypts: falsy text, so the app goes on without.
 
-    def __new__(cls) -> "Unreadable":
-        return super().__new__(cls, "")
+    It keeps what is stored, so that saving the row does not destroy it.
+    """
+
+    token: str
+
+    def __new__(cls, token: str = "") -> "Unreadable":
+        self = super().__new__(cls, "")
+        self.token = token
+        return self
 
 
 @lru_cache(maxsize=8)
@@ -29,6 +36,8 @@ class EncryptedTextField(models.TextField):
     """Plain text in Python, a Fernet token in the database; empty stays empty."""
 
     def get_prep_value(self, value: Any) -> Any:
+        if isinstance(value, Unreadable):
+            return value.token
         text = super().get_prep_value(value)
         return cipher().encrypt(text.encode()).decode() if text else text
 
@@ -38,4 +47,4 @@ class EncryptedTextField(models.TextField):
         try:
             return cipher().decrypt(value.encode()).decode()
         except InvalidToken:
-            return Unreadable()
+            return Unreadable(value)

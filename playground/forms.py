@@ -87,7 +87,7 @@ def read(document: Any, user: User) -> Draft:
     by_id = {connection.pk: connection for connection in usable}
     columns = []
     for position, row in enumerate(rows):
-        connection = by_id.get(_id(row.get("connection")))
+        connection = by_id.get(_id(row.get("connection")) or 0)
         column = Column(position, connection)
         if connection is None:
             message = "Choose a connection; the one of this column is not available to you."
@@ -113,10 +113,8 @@ def read_labels(raw: Any) -> tuple[tuple[str, ...], list[Problem]]:
 
 
 def _id(raw: Any) -> int | None:
-    try:
-        return int(raw)
-    except (TypeError, ValueError):
-        return None
+    text = str(raw)
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
 
 
 def _read_column(

@@ -6,7 +6,7 @@ from typing import Any
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import resolve_url
+from django.shortcuts import render, resolve_url
 from django.utils.decorators import sync_and_async_middleware
 
 Handler = Callable[[HttpRequest], Any]
@@ -44,6 +44,26 @@ def HtmxLogin(get_response: Handler) -> Handler:
         return response
 
     return _after(get_response, turn)
+
+
+@sync_and_async_middleware
+def BodyLimit(get_response: Handler) -> Handler:  # noqa: N802 (named in settings as a class)
+    """A body over the limit is refused with a sentence before anyone reads it."""
+
+    def too_long(request: HttpRequest) -> HttpResponse | None:
+        if int(request.META.get("CONTENT_LENGTH") or 0) <= settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
+            return None
+        context = {"limit": settings.MAX_BODY // 1024 // 1024}
+        return render(request, "413.html", context, status=413)
+
+    if not iscoroutinefunction(get_response):
+        return lambda request: too_long(request) or get_response(request)
+
+    async def middleware(request: HttpRequest) -> HttpResponse:
+        answer: HttpResponse = too_long(request) or await get_response(request)
+        return answer
+
+    return markcoroutinefunction(middleware)
 
 
 def _after(

@@ -8,9 +8,10 @@ import os
 import socket
 from contextlib import suppress
 from pathlib import Path
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from cryptography.fernet import Fernet
+from cryptography.fernet import Fernet, MultiFernet
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.utils import get_random_secret_key
 
@@ -42,6 +43,19 @@ def flag(name: str, default: bool) -> bool:
     if value not in ("0", "1", "true", "false"):
         raise ImproperlyConfigured(f"{name} must be 1 or 0.")
     return value in ("1", "true")
+
+
+def parts_of(name: str, url: str, schemes: tuple[str, ...], example: str) -> SplitResult:
+    """The address in parts; `example` is what to write where it is none."""
+    wrong = ImproperlyConfigured(f"{name} must be an address such as {example}.")
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        raise wrong from None
+    if parts.scheme not in schemes or port == 0:
+        raise wrong
+    return parts
 
 
 def data_dir() -> Path:
@@ -86,14 +100,12 @@ ENCRYPTION_KEYS = [
     for key in secret("ENCRYPTION_KEYS", "master-key", Fernet.generate_key().decode()).split(",")
     if key.strip()
 ]
-for _key in ENCRYPTION_KEYS:
-    try:
-        Fernet(_key)
-    except ValueError as error:
-        raise ImproperlyConfigured(
-            "ENCRYPTION_KEYS must be Fernet keys (32 bytes in URL-safe base64), "
-            "separated by commas."
-        ) from error
+try:
+    MultiFernet([Fernet(key) for key in ENCRYPTION_KEYS])
+except ValueError as error:
+    raise ImproperlyConfigured(
+        "ENCRYPTION_KEYS must be Fernet keys (32 bytes in URL-safe base64), separated by commas."
+    ) from error
 
 DEBUG = flag("DEBUG", False)
 HOST = text("HOST", "127.0.0.1")
@@ -116,12 +128,10 @@ def public_url() -> str:
     host = "127.0.0.1" if HOST in ("0.0.0.0", "::") else HOST  # noqa: S104 (compared, not bound)
     host = f"[{host}]" if ":" in host else host
     url = text("PUBLIC_URL", f"http://{host}:{PORT}").rstrip("/")
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query:
-        raise ImproperlyConfigured(
-            "PUBLIC_URL must be an address such as https://playground.example.org or "
-            "http://127.0.0.1:8000/playground."
-        )
+    example = "https://playground.example.org or http://127.0.0.1:8000/playground"
+    parts = parts_of("PUBLIC_URL", url, ("http", "https"), example)
+    if not parts.hostname or parts.username or parts.query or parts.fragment:
+        raise ImproperlyConfigured(f"PUBLIC_URL must be an address such as {example}.")
     return url
 
 
@@ -154,6 +164,8 @@ X_FRAME_OPTIONS = "DENY"
 EMBEDDED = flag("EMBEDDED", True)  # the llama.cpp server that comes with the playground
 DRAIN_SECONDS = number("DRAIN_SECONDS", 0, 0, 3600)  # how long a stop waits for running requests
 OUTBOUND_PROXY = text("OUTBOUND_PROXY")
+if OUTBOUND_PROXY:
+    parts_of("OUTBOUND_PROXY", OUTBOUND_PROXY, ("http", "https"), "http://proxy.example.org:3128")
 RUNS_AT_ONCE = number("RUNS_AT_ONCE", 200, 1, 10_000)  # per process; further runs are queued
 CONNECT_TIMEOUT = number("CONNECT_TIMEOUT", 10, 1, 600)  # seconds
 READ_TIMEOUT = number("READ_TIMEOUT", 300, 1, 86_400)  # seconds between two chunks of a stream
@@ -179,6 +191,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "playground.security.SecurityHeaders",
+    "playground.security.BodyLimit",
     "servestatic.middleware.ServeStaticMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -243,11 +256,10 @@ def database(url: str) -> dict[str, object]:
             # Async tests need a file: in-memory SQLite says "table is locked" with two writers.
             "TEST": {"NAME": DATA_DIR / f"test-{os.getpid()}.sqlite3"},
         }
-    parts = urlsplit(url)
-    if parts.scheme not in ("postgres", "postgresql") or not parts.path.strip("/"):
-        raise ImproperlyConfigured(
-            "DATABASE_URL must look like postgres://user:password@host:5432/name."
-        )
+    example = "postgres://user:password@host:5432/name"
+    parts = parts_of("DATABASE_URL", url, ("postgres", "postgresql"), example)
+    if not parts.path.strip("/"):
+        raise ImproperlyConfigured(f"DATABASE_URL must be an address such as {example}.")
     return {
         "ENGINE": "django.db.backends.postgresql",
         "NAME": unquote(parts.path.strip("/")),
@@ -261,6 +273,8 @@ def database(url: str) -> dict[str, object]:
 
 DATABASES = {"default": database(text("DATABASE_URL"))}
 REDIS_URL = text("REDIS_URL")
+if REDIS_URL:
+    parts_of("REDIS_URL", REDIS_URL, ("redis", "rediss", "unix"), "redis://127.0.0.1:6379/0")
 CHANNEL_LAYERS = {
     "default": {
         "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
@@ -272,7 +286,7 @@ CHANNEL_LAYERS = {
 
 # --- Limits, files, language, log ------------------------------------------------------------
 
-DATA_UPLOAD_MAX_MEMORY_SIZE = MAX_BODY
+DATA_UPLOAD_MAX_MEMORY_SIZE = MAX_BODY + 64 * 1024  # beside the document: token and boundaries
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 1000
 
 STATIC_URL = f"{_public.path}/static/"
@@ -287,6 +301,10 @@ LANGUAGE_CODE = "en"
 USE_I18N = True
 USE_TZ = True
 TIME_ZONE = text("TIME_ZONE", "UTC")
+try:
+    ZoneInfo(TIME_ZONE)
+except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+    raise ImproperlyConfigured("TIME_ZONE must be a name such as Europe/Berlin.") from error
 
 LOG_LEVEL = text("LOG_LEVEL", "INFO").upper()
 if LOG_LEVEL not in ("DEBUG", "INFO", "WARNING", "ERROR"):

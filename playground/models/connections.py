@@ -27,6 +27,7 @@ def clean_base_url(url: str) -> str:
     try:
         parts = urlsplit(url)
         usable = parts.scheme in ("http", "https") and parts.hostname and (parts.port or 1) > 0
+        usable = usable and len(url.split()) == 1
         (parts.hostname or "").encode("idna")  # no empty and no overlong part
     except ValueError:
         usable = False
@@ -41,7 +42,7 @@ def clean_base_url(url: str) -> str:
 def clean_key(key: str) -> str:
     """White space trimmed; anything that cannot stand in an HTTP header is refused."""
     key = key.strip()
-    if not key.isascii() or not key.isprintable() or " " in key or key[:1] in "\"'":
+    if not key.isascii() or not key.isprintable() or " " in key or key.startswith(("'", '"')):
         raise ValidationError(
             "The key contains characters that a key cannot have (spaces, quotes, accents or line "
             "breaks). Copy it again from the provider's page."
@@ -53,7 +54,8 @@ class ConnectionQuerySet(models.QuerySet["Connection"]):
     def usable_by(self, team_id: int | None) -> "ConnectionQuerySet":
         """Enabled, for all teams or for this one; the embedded one only where it is switched on."""
         here = self if settings.EMBEDDED else self.exclude(embedded=True)
-        return here.filter(enabled=True).filter(Q(all_teams=True) | Q(teams=team_id)).distinct()
+        own = Q() if team_id is None else Q(teams=team_id)  # NULL would match "no team at all"
+        return here.filter(enabled=True).filter(Q(all_teams=True) | own).distinct()
 
     def ensure_embedded(self) -> "Connection":
         """The embedded llama.cpp server's row, under the name `embedded`."""
@@ -108,7 +110,9 @@ class Connection(models.Model):
         help_text="Seconds without a byte before a request fails. Empty: 300.",
     )
     all_teams = models.BooleanField(default=True)
-    teams = models.ManyToManyField("Team", blank=True, related_name="connections")
+    teams: "models.ManyToManyField[Any, Any]" = models.ManyToManyField(
+        "Team", blank=True, related_name="connections"
+    )
     enabled = models.BooleanField(default=True)
     created_at = models.DateTimeField(auto_now_add=True)
 

@@ -32,7 +32,7 @@ class User(AbstractUser):
     def membership(self) -> "Membership | None":
         """In the current team, or in the first one where that is gone."""
         memberships = self.memberships.select_related("team").order_by("pk")
-        current = memberships.filter(team_id=self.current_team_id).first()
+        current = memberships.filter(team_id=self.current_team_id or 0).first()
         return current or memberships.first()
 
     @property

@@ -6,7 +6,7 @@ from typing import Any
 from django.contrib import messages
 from django.contrib.auth import login, update_session_auth_hash
 from django.contrib.auth.decorators import login_not_required
-from django.contrib.auth.forms import SetPasswordForm
+from django.contrib.auth.forms import PasswordChangeForm, SetPasswordForm
 from django.contrib.auth.views import LoginView
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -33,16 +33,18 @@ def login_link(request: Request, token: str) -> HttpResponse:
     if user is None:
         return render(request, "login_link.html", status=410)
     login(request, user, backend=BACKEND)
+    request.session["by_link"] = True
     return redirect("compose")
 
 
 @never_cache
 def password(request: Request) -> HttpResponse:
-    """Set a password; nobody is asked for the old one who has none or just used a login link."""
+    """Set a password. The old one is asked for, unless there is none or a link was used."""
     if request.method == "POST" and "later" in request.POST:
         request.session["password_later"] = True
         return HttpResponse() if request.htmx else redirect("compose")
-    form = SetPasswordForm(request.user, request.POST or None)
+    knows = request.user.has_usable_password() and not request.session.get("by_link")
+    form = (PasswordChangeForm if knows else SetPasswordForm)(request.user, request.POST or None)
     if form.is_valid():
         update_session_auth_hash(request, form.save())
         messages.success(request, "Your password is set. From now on you can log in with it.")

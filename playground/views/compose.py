@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from asgiref.sync import async_to_sync, sync_to_async
+from django.core.exceptions import PermissionDenied
 from django.http import (
     Http404,
     HttpResponse,
@@ -202,9 +203,17 @@ def _refusal_page(request: Request, context: dict[str, Any], status: int) -> Htt
     return response
 
 
+def _check_may_stop(user: User) -> None:
+    """Who may not start runs may not stop those of others either."""
+    membership = user.membership()
+    if membership is None or not membership.may_run:
+        raise PermissionDenied
+
+
 @require_POST
 def stop(request: Request, pk: int) -> HttpResponse:
     run = get_object_or_404(Run.objects.visible_to(request.user), pk=pk)
+    _check_may_stop(request.user)
     async_to_sync(runner.stop)(run)
     return HttpResponse(status=204) if request.htmx else redirect(run.comparison)
 
@@ -212,6 +221,7 @@ def stop(request: Request, pk: int) -> HttpResponse:
 @require_POST
 def stop_all(request: Request, pk: int) -> HttpResponse:
     found = get_object_or_404(Comparison.objects.visible_to(request.user), pk=pk)
+    _check_may_stop(request.user)
     for run in found.runs.all():
         if run.live:
             async_to_sync(runner.stop)(run)

@@ -226,8 +226,9 @@
       const errors = document.getElementById("errors");
       if (errors) showErrors(JSON.parse(errors.textContent));
     } else if (target.id === "outputs") {
-      delete form.dataset.edited;
       const outputs = document.getElementById("outputs");
+      delete form.dataset.edited;
+      setRunning($$(":is([data-status=queued], [data-status=running])[data-run]", outputs).length);
       if (outputs.getBoundingClientRect().top > innerHeight - 240) outputs.scrollIntoView({ block: "start" });
     }
   });

@@ -1,22 +1,27 @@
-"""Screenshots of a running playground, for the eye and for `make screenshots`.
+"""Every page, state, width and theme as a picture, for the eye: `make screenshots`.
 
-    python tests/browser/screenshots.py LOGIN_LINK FOLDER [--axe] [--only compose-idle]
+    python -m tests.browser.screenshots [FOLDER] [--axe] [--only compose-idle]
 
-Starts two short runs and one that fails on the first connections that the page offers. With
-`--axe`, every picture's page is checked too and what breaks a rule is printed.
+Starts a playground of its own with a backend that works and one that does not. With `--axe`,
+every picture's page is checked too and what breaks a rule is printed.
 """
 
 import argparse
 import re
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin
 
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
-CHROMIUM = "/usr/bin/chromium"
+from tests.browser.conftest import ARGUMENTS, chromium_path
+from tests.fake_provider import FakeProvider, Reply, error_reply, text_event, word_pieces
+from tests.server import Server
+
 SIZES = {1440: 900, 1024: 768, 390: 844}
 THEMES = ("light", "dark")
 PROMPT = """The following is a short field guide entry for beginners.
@@ -53,6 +58,7 @@ def done(page: Page, root: str) -> None:
     page.click("[data-add-column]")
     page.keyboard.press("Control+Enter")
     page.wait_for_selector('.col[data-status="completed"] >> nth=1', timeout=30_000)
+    page.wait_for_timeout(200)
 
 
 def failed(page: Page, root: str) -> None:
@@ -130,8 +136,6 @@ def number(page: Page, path: str, value: str) -> None:
 
 def check(page: Page, name: str) -> int:
     """Prints what axe finds; how much it was."""
-    from axe_playwright_python.sync_playwright import Axe  # only with --axe
-
     found: list[dict[str, Any]] = Axe().run(page).response["violations"]
     for violation in found:
         targets = [node["target"] for node in violation["nodes"][:3]]
@@ -167,25 +171,53 @@ def shoot(
     return problems
 
 
+ENTRY = (
+    " The common kingfisher is a small, bright bird that hunts from a low perch above clear water."
+    " It waits, tilts its head, and dives for fish no longer than your finger. Look for a flash of"
+    " blue and orange close to the surface; it is often gone before you have raised your"
+    " binoculars.\n\n"
+)
+
+
+def entry(rate: float, times: int) -> Reply:
+    """The sentence, word by word, at `rate` words a second."""
+    pieces: list[bytes | float] = []
+    for word in re.findall(r"\s*\S+\s*$|\s*\S+", ENTRY * times):
+        pieces += [1 / rate, text_event(word)]
+    ending = [piece for piece in word_pieces(0, prompt_tokens=58) if isinstance(piece, bytes)]
+    return Reply(pieces=[*pieces, *ending])
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("link", help="a login link, as `manage.py login_link USER` prints it")
-    parser.add_argument("folder", type=Path)
+    parser.add_argument("folder", type=Path, nargs="?", default=Path("build/screenshots"))
     parser.add_argument("--only", default="", help="states whose name holds this")
     parser.add_argument("--axe", action="store_true")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
+    with (
+        tempfile.TemporaryDirectory() as data,
+        FakeProvider() as works,
+        FakeProvider() as broken,
+        Server(Path(data)) as server,
+        sync_playwright() as playwright,
+    ):
+        works.models = ["field-guide-7b", "field-guide-1b"]
+        works.reply_with(
+            lambda request: entry(20.0, 9) if request.json.get("max_tokens") == 400 else entry(200.0, 1)
         )
+        refusal = "body.temperature: ensure this value is less than or equal to 1"
+        broken.reply_with(error_reply(422, {"detail": [{"loc": ["body"], "msg": refusal}]}))
+        server.connect("local", works.url, "--model", "field-guide-7b")
+        server.connect("to a broken one", broken.url)
+        browser = playwright.chromium.launch(executable_path=chromium_path(), args=ARGUMENTS)
         context = browser.new_context()
-        page = context.new_page()
-        page.goto(options.link)
-        cookies = context.cookies()
-        root = options.link.split("/login/")[0] + "/"
-        problems = shoot(browser, cookies, root, options.folder, options.only, options.axe)
+        context.new_page().goto(server.link)
+        problems = shoot(
+            browser, context.cookies(), f"{server.url}/", options.folder, options.only, options.axe
+        )
         browser.close()
+    print(f"The pictures are in {options.folder}.")
     return 1 if problems else 0
 
 

@@ -82,10 +82,10 @@ class Command(BaseCommand):
             loop.add_signal_handler(number, lambda: loop.create_task(runner.stop(run)))
         written = await self.follow(run, quiet=options["json"])
         await runner.drain(0)
-        run = await Run.objects.prefetch_related("choices").aget(pk=run.pk)
+        ended: Run = await Run.objects.prefetch_related("choices").aget(pk=run.pk)
         if not options["json"]:
-            self.rest(run, written)
-        return run
+            self.rest(ended, written)
+        return ended
 
     async def follow(self, run: Run, quiet: bool) -> int:
         """Write the text of the first choice as it is saved; how many characters that were."""
