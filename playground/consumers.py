@@ -135,7 +135,9 @@ class ComparisonConsumer(AsyncWebsocketConsumer):
 
     def _patience(self) -> float | None:
         """Without Redis the log of runs of other processes is read from time to time."""
-        return POLL if any(map(self._foreign, self.following)) else None
+        if not self.following:
+            return None
+        return POLL if any(map(self._foreign, self.following)) else RECHECK
 
     def _foreign(self, run: int) -> bool:
         return not settings.REDIS_URL and runner.committed(run) is None
@@ -258,7 +260,7 @@ def _follow(text: str | None) -> dict[int, int]:
         message = json.loads(text)
         follow = message["follow"]
         found = {int(run): int(last) for run, last in follow.items()}
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
         raise ValueError('Expected {"follow": {"run id": last seq}}.') from None
     if any(not 0 <= number < 2**31 for pair in found.items() for number in pair):
         raise ValueError("Run ids and positions are numbers from 0.")

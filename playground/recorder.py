@@ -175,7 +175,8 @@ class Recorder:
 
     def open(self, run: Run) -> None:
         with self._wake:
-            self._lines[run.pk] = Line(run.pk, run.comparison_id)
+            # One that is ending already keeps its line: its last words are not written yet.
+            self._lines.setdefault(run.pk, Line(run.pk, run.comparison_id))
 
     def add(self, run: int, event: StreamEvent) -> None:
         with self._wake:
@@ -187,6 +188,8 @@ class Recorder:
             for one in _storable_events(line, event):
                 line.batch.add(one)
             self._backlog += line.batch.size - before
+            if not line.batch:  # half a character alone: nothing to write yet
+                return
             if run not in self._dirty or first:
                 self._dirty.add(run)
                 self._urgent = self._urgent or first
@@ -195,7 +198,7 @@ class Recorder:
     def finish(self, run: int, ending: Ending) -> None:
         with self._wake:
             line = self._lines.get(run)
-            if line is None:
+            if line is None or line.ending:
                 return
             for kind, choice in line.held:
                 line.batch.add(StreamEvent(kind, "\ufffd", choice, ending.total_ms or 0.0))

@@ -15,6 +15,7 @@ from django.db import close_old_connections
 from django.db.models import F
 from django.utils import timezone
 
+from playground import embedded
 from playground.completion import CompletionRequest, ErrorKind, RunStatus
 from playground.database import in_thread
 from playground.hub import RESTARTING, Item, hub
@@ -29,6 +30,16 @@ BREATH = 100  # events after which a burst lets others run
 LONGEST_OUTPUT = 20_000_000  # characters of one run that are kept
 
 
+ABSENT = (
+    "The embedded backend is not here: its model file is missing. "
+    "Start the playground again with a network, or choose another connection."
+)
+RESTARTING_BACKEND = (
+    "The embedded backend is not running at the moment; it is being started. "
+    "Try again in a few seconds."
+)
+
+
 class Draining(Exception):
     """The server is stopping and takes no new runs."""
 
@@ -37,11 +48,8 @@ def target_of(connection: Connection) -> Target:
     """Where its requests go, with its key. Raises ProviderError; touches the database."""
     address = connection.address()
     if address is None:
-        raise ProviderError(
-            "The embedded backend is not running at the moment; it is being started. "
-            "Try again in a few seconds.",
-            ErrorKind.UNAVAILABLE,
-        )
+        absent = embedded.status(settings.DATA_DIR) == "absent"
+        raise ProviderError(ABSENT if absent else RESTARTING_BACKEND, ErrorKind.UNAVAILABLE)
     key = connection.key()
     if key is None and connection.locked:
         raise ProviderError(

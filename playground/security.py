@@ -47,7 +47,7 @@ def HtmxLogin(get_response: Handler) -> Handler:
 
 
 @sync_and_async_middleware
-def BodyLimit(get_response: Handler) -> Handler:  # noqa: N802 (named in settings as a class)
+def BodyLimit(get_response: Handler) -> Handler:
     """A body over the limit is refused with a sentence before anyone reads it."""
 
     def too_long(request: HttpRequest) -> HttpResponse | None:

@@ -24,6 +24,7 @@ urlpatterns = [
     path("comparisons/", include(comparison_urls)),
     path("runs/", include(run_urls)),
     path("history/", history.history, name="history"),
+    path("backends/", compose.backends, name="backends"),
     path("connections/<int:pk>/models/", compose.models, name="models"),
     path("login/", account.Login.as_view(), name="login"),
     path("login/<str:token>/", account.login_link, name="login_link"),

@@ -138,7 +138,7 @@ class RunQuerySet(VisibleQuerySet):
             if len(claimed) >= limit:
                 break
             room = run.connection.parallel if run.connection else None
-            if room is not None and busy.get(run.connection_id, 0) >= room:
+            if room and busy.get(run.connection_id, 0) >= room:
                 continue
             if run.take(process):
                 busy[run.connection_id] = busy.get(run.connection_id, 0) + 1

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from asgiref.sync import async_to_sync, sync_to_async
+from django.conf import settings
 from django.core.exceptions import PermissionDenied
 from django.http import (
     Http404,
@@ -16,7 +17,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
-from playground import forms, panel
+from playground import embedded, forms, panel
 from playground.models import Comparison, Connection, Run
 from playground.models.teams import Membership, User
 from playground.parameters import OPERATIONS, Api
@@ -60,6 +61,8 @@ def _page(user: User, found: Comparison | None, runs: Sequence[Run]) -> dict[str
         "comparison": found,
         "runs": runs,
         "refusal": _refusal(membership, connections),
+        "backends": _backends(membership),
+        "limit": settings.MAX_BODY,
     }
 
 
@@ -111,6 +114,22 @@ def _refusal(membership: Membership | None, connections: Sequence[dict[str, Any]
     if not membership.may_run:
         return REVIEWER
     return "" if connections else NO_BACKEND
+
+
+def _backends(membership: Membership | None) -> str:
+    """`ready`, `none`, or the state of the embedded backend where that is another one."""
+    usable = Connection.objects.usable_by(membership.team_id if membership else None)
+    found = list(usable.values_list("embedded", flat=True))
+    if not found:
+        return "none"
+    return embedded.status(settings.DATA_DIR) if True in found else "ready"
+
+
+@require_GET
+def backends(request: Request) -> HttpResponse:
+    """The page asks again while there is something to say."""
+    found = _backends(request.user.membership())
+    return render(request, "_backends.html", {"backends": found})
 
 
 # --- Run and stop --------------------------------------------------------------------------

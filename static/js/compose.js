@@ -208,7 +208,7 @@
       event.preventDefault();
       event.stopImmediatePropagation();
       if (stopping()) stop();
-      else if (!$("[data-run-button]").disabled) playground.notice("That is more than one request may carry (16 MB). Nothing was sent.");
+      else if (!$("[data-run-button]").disabled) playground.notice(`That is more than one request may carry (${Math.floor(form.dataset.limit / 2 ** 20)} MB). Nothing was sent.`);
       return;
     }
     clearErrors();

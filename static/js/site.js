@@ -73,7 +73,7 @@
   const SENTENCES = {
     403: "You may not do this. Nothing was changed.",
     404: "That is not there any more, or it is not yours to see.",
-    413: "That is more than one request may carry (16 MB). Nothing was sent; what you typed is still here.",
+    413: "That is more than one request may carry. Nothing was sent; what you typed is still here.",
     502: "The server is being restarted. What you typed is still here; try again in a moment.",
     503: "The server is being restarted. What you typed is still here; try again in a moment.",
   };

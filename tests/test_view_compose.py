@@ -1,0 +1,132 @@
+"""The compose page and its posts."""
+
+import json
+from typing import Any
+
+import pytest
+from django.conf import LazySettings
+from django.test import AsyncClient, Client
+
+from playground.models import Comparison, Connection, Run, User
+from playground.reaper import this_process
+from playground.runner import Runner
+from tests.fake_provider import FakeProvider, words
+from tests.server import document
+
+
+def posted(connection: Connection, **changes: Any) -> dict[str, str]:
+    return {"document": json.dumps(document({"connection": connection.pk}, **changes))}
+
+
+def test_it_says_how_to_add_a_backend_where_there_is_none(client: Client, alice: User) -> None:
+    client.force_login(alice)
+    page = client.get("/").content.decode()
+    assert "There is no backend yet" in page
+    assert "Ask an admin" in page
+    alice.is_staff = True
+    alice.save()
+    assert "manage.py connection" in client.get("/").content.decode()
+
+
+def test_it_says_that_the_embedded_model_is_not_here(
+    client: Client, alice: User, settings: LazySettings
+) -> None:
+    settings.EMBEDDED = True
+    Connection.objects.ensure_embedded()
+    client.force_login(alice)
+    assert "The embedded model is not here" in client.get("/").content.decode()
+    assert "hx-trigger" in client.get("/backends/").content.decode()
+
+
+def test_it_sends_a_stranger_to_the_login(client: Client, db: None) -> None:
+    assert client.get("/").headers["Location"].startswith("/login/")
+
+
+def test_a_stranger_cannot_tell_a_comparison_from_none(
+    client: Client, alice: User, charlie: User, connection: Connection
+) -> None:
+    membership = alice.membership()
+    assert membership
+    comparison = Comparison.objects.begin(membership, [], owner=this_process())
+    client.force_login(charlie)
+    existing = client.get(f"/comparisons/{comparison.pk}/")
+    missing = client.get(f"/comparisons/{comparison.pk + 1}/")
+    assert existing.status_code == missing.status_code == 404
+    assert existing.content == missing.content
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_it_runs_what_was_posted_and_restores_it(
+    async_client: AsyncClient,
+    alice: User,
+    bob: User,
+    connection: Connection,
+    provider: FakeProvider,
+    runner: Runner,
+) -> None:
+    provider.reply_with(words(5, None))
+    await async_client.aforce_login(alice)
+    form = posted(connection, prompt="Say w", values={"temperature": "0"}, labels=["a=b"])
+    answer = await async_client.post("/comparisons/", form)
+    assert answer.status_code == 302
+    address = answer.headers["Location"]
+    run = await Run.objects.aget()
+    await runner.wait([run.pk])
+    assert provider.posts[0].json == {"model": "m", "prompt": "Say w", "temperature": 0}
+
+    await async_client.aforce_login(bob)  # a second user of the same team
+    page = (await async_client.get(address)).content.decode()
+    assert "w0 w1 w2 w3 w4 " in page
+    assert "Say w" in page
+    assert "a=b" in page
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_nothing_is_sent_when_one_column_is_wrong(
+    async_client: AsyncClient,
+    alice: User,
+    connection: Connection,
+    provider: FakeProvider,
+    runner: Runner,
+) -> None:
+    await async_client.aforce_login(alice)
+    columns = [
+        {"connection": connection.pk},
+        {"connection": connection.pk, "values": {"temperature": "hot"}},
+    ]
+    form = {"document": json.dumps(document(*columns, prompt="kept"))}
+    answer = await async_client.post("/comparisons/", form, headers={"HX-Request": "true"})
+    assert answer.status_code == 422
+    assert "Type a number" in answer.content.decode()
+    assert not provider.posts
+    assert not await Run.objects.aexists()
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_a_reviewer_cannot_start_a_run(
+    async_client: AsyncClient, rita: User, connection: Connection, runner: Runner
+) -> None:
+    await async_client.aforce_login(rita)
+    answer = await async_client.post("/comparisons/", posted(connection))
+    assert answer.status_code == 403
+    assert not await Run.objects.aexists()
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("text", ["", "x", "[]", "{}", '{"columns": []}', '{"columns": [1]}'])
+async def test_it_refuses_what_is_no_document(
+    text: str, async_client: AsyncClient, alice: User, runner: Runner
+) -> None:
+    await async_client.aforce_login(alice)
+    answer = await async_client.post("/comparisons/", {"document": text})
+    assert answer.status_code == 422
+
+
+def test_a_body_over_the_limit_is_refused_with_a_sentence(
+    client: Client, alice: User, settings: LazySettings
+) -> None:
+    settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 1000
+    client.force_login(alice)
+    answer = client.post("/comparisons/", {"document": "x" * 2000})
+    assert answer.status_code == 413
+    assert "at most 16 MB" in answer.content.decode()
