@@ -47,6 +47,16 @@ class ErrorKind(StrEnum):
     INTERNAL = "internal"  # ours: the run could not be carried out or saved
 
 
+def storable(text: str) -> str:
+    """Surrogate pairs joined, lone halves and NUL as U+FFFD: what every database takes."""
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text.replace("\0", "\ufffd") if "\0" in text else text
+
+
 # --- The request ---------------------------------------------------------------------------
 
 

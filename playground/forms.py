@@ -12,7 +12,7 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 
-from playground.completion import CompletionRequest
+from playground.completion import CompletionRequest, storable
 from playground.models import Connection, User
 from playground.models.labels import clean_label
 from playground.models.runs import Visibility
@@ -181,7 +181,7 @@ def build(
     _check_pairs(values, built, force)
     body_extra = _extra(extra, built)
     message_list, text = _input(operation, prompt, messages, built)
-    if len(model) > LONGEST_MODEL or "\0" in model:
+    if len(model) > LONGEST_MODEL or model != storable(model):
         problem = Problem("model", f"A model's name has at most {LONGEST_MODEL} characters.")
         built.errors.append(problem)
     if not built.errors:

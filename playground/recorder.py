@@ -28,6 +28,7 @@ from playground.completion import (
     RunStatus,
     StreamEvent,
     fold,
+    storable,
 )
 from playground.hub import Item
 from playground.models import Choice, Process, Run, RunEvent
@@ -67,16 +68,6 @@ class Line:
     ending: Ending | None = None
     held: dict[tuple[str, int], str] = field(default_factory=dict)  # half a character, by output
     replaced_nul: bool = False
-
-
-def storable(text: str) -> str:
-    """Surrogate pairs joined, lone halves and NUL as U+FFFD: what every database takes."""
-    if not text.isascii():
-        try:
-            text.encode()
-        except UnicodeEncodeError:
-            text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return text.replace("\0", "\ufffd") if "\0" in text else text
 
 
 def to_json(value: Any) -> str:

@@ -6,13 +6,15 @@ from collections.abc import Iterable
 from django.core.exceptions import ValidationError
 from django.db import models
 
+from playground.completion import storable
+
 LONGEST = 100  # characters
 
 
 def clean_label(text: str) -> str:
     """NFC, trimmed, inner white space as one blank; ValidationError where nothing is left."""
     label = " ".join(unicodedata.normalize("NFC", text).split())
-    if not label or len(label) > LONGEST or "\0" in label:
+    if not label or len(label) > LONGEST or label != storable(label):
         raise ValidationError(f"A label has 1 to {LONGEST} characters: “{label[:30]}”.")
     return label
 

@@ -15,7 +15,7 @@ from django.db.models import Count, Q
 from django.urls import reverse
 from django.utils import timezone
 
-from playground.completion import CompletionRequest, RunStatus
+from playground.completion import CompletionRequest, RunStatus, storable
 from playground.models.connections import Connection
 from playground.models.labels import Label, RunLabel
 from playground.models.teams import Membership, User
@@ -25,7 +25,7 @@ LIVE = (RunStatus.QUEUED, RunStatus.RUNNING)
 
 
 def preview(text: str) -> str:
-    return " ".join(text[: 2 * PREVIEW].split())[:PREVIEW]
+    return " ".join(storable(text[: 2 * PREVIEW]).split())[:PREVIEW]
 
 
 class Visibility(models.TextChoices):
@@ -249,7 +249,7 @@ class Run(models.Model):
             model=request.model,
             request=request.to_json(),
             streams=request.streams,
-            prompt_preview=preview(request.prompt_text()).replace("\0", "\ufffd"),
+            prompt_preview=preview(request.prompt_text()),
         )
 
     def take(self, process: Process) -> bool:

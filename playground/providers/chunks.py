@@ -17,6 +17,7 @@ class ChunkParser:
         self.finished: set[int] = set()
         self.meta: dict[str, Any] = {}
         self._usage: Any = None
+        self._finishing = -1  # the choice that the last chunk finished
 
     @property
     def complete(self) -> bool:
@@ -31,12 +32,15 @@ class ChunkParser:
             if isinstance(choice, Mapping):
                 index, finished = yield from self._choice(choice, at)
                 finishing = index if finished else finishing
+        # A usage beside the finish of its only choice, or in a chunk of its own behind it, may be
+        # that choice's own (llama.cpp on completions and on chat).
+        owner = finishing if isinstance(choices, list) and len(choices) == 1 else -1
+        owner = self._finishing if choices == [] else owner
+        self._finishing = finishing
         usage = payload.get("usage")
         # Some servers repeat the same numbers (zeros) on every chunk.
-        if isinstance(usage, Mapping) and usage and (usage != self._usage or finishing >= 0):
+        if isinstance(usage, Mapping) and usage and (usage != self._usage or owner >= 0):
             self._usage = usage
-            # A usage beside the finish of its only choice may be that choice's own (llama.cpp).
-            owner = finishing if isinstance(choices, list) and len(choices) == 1 else -1
             yield StreamEvent("usage", dict(usage), owner, at)
 
     def _choice(self, choice: Mapping[str, Any], at: float) -> Any:

@@ -68,7 +68,8 @@ def open_page(browser: Browser, server: Server) -> Iterator[Callable[..., Page]]
 
     def make(width: int = 1440, height: int = 900, **options: object) -> Page:
         context = browser.new_context(
-            viewport={"width": width, "height": height}, **options  # type: ignore[arg-type]
+            viewport={"width": width, "height": height},
+            **options,  # type: ignore[arg-type]
         )
         context.add_cookies(
             [
@@ -82,9 +83,11 @@ def open_page(browser: Browser, server: Server) -> Iterator[Callable[..., Page]]
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.on(
             "console",
-            lambda said: problems.append(said.text)
-            if said.type == "error" and not expected(said.text)
-            else None,
+            lambda said: (
+                problems.append(said.text)
+                if said.type == "error" and not expected(said.text)
+                else None
+            ),
         )
         return page
 
@@ -96,4 +99,6 @@ def open_page(browser: Browser, server: Server) -> Iterator[Callable[..., Page]]
 
 def expected(text: str) -> bool:
     """What Chromium and htmx themselves say of an answer or a socket that the test made fail."""
-    return text.startswith(("Failed to load resource", "WebSocket connection", "htmx:"))
+    return text.startswith(
+        ("Failed to load resource", "WebSocket connection", "htmx:", "Response Status")
+    )

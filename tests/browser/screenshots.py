@@ -204,7 +204,9 @@ def main() -> int:
     ):
         works.models = ["field-guide-7b", "field-guide-1b"]
         works.reply_with(
-            lambda request: entry(20.0, 9) if request.json.get("max_tokens") == 400 else entry(200.0, 1)
+            lambda request: (
+                entry(20.0, 9) if request.json.get("max_tokens") == 400 else entry(200.0, 1)
+            )
         )
         refusal = "body.temperature: ensure this value is less than or equal to 1"
         broken.reply_with(error_reply(422, {"detail": [{"loc": ["body"], "msg": refusal}]}))

@@ -5,8 +5,9 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Page, expect
 
+from tests.browser.steps import finished, run, text_of
 from tests.fake_provider import (
     DONE,
     FIN,
@@ -57,29 +58,7 @@ def page(open_page: OpenPage, server: Server, fake: FakeProvider) -> Iterator[Pa
     opened = open_page()
     opened.add_init_script(WATCH)
     opened.goto(server.url)
-    yield opened
-
-
-def choose(page: Page, name: str = "fake") -> None:
-    page.locator("#columns select").first.select_option(label=name)
-
-
-def run(page: Page, prompt: str = "Hi") -> Locator:
-    """Press the keys; the column of the run."""
-    page.evaluate("window.tasks.length = 0")  # what loading the page took is not meant
-    box = page.get_by_role("textbox", name="Prompt", exact=True)
-    box.fill(prompt)
-    box.press("Control+Enter")
-    expect(page.locator("article[data-run]").first).to_be_visible()
-    return page.locator("article[data-run]")
-
-
-def finished(column: Locator, status: str = "completed", seconds: float = 30) -> None:
-    expect(column).to_have_attribute("data-status", status, timeout=seconds * 1000)
-
-
-def text_of(column: Locator) -> str:
-    return column.locator(".out").first.evaluate("(out) => out.textContent") or ""
+    return opened
 
 
 def longest_task(page: Page) -> float:
@@ -179,9 +158,7 @@ def test_leaving_and_coming_back_shows_the_run_exactly(
     assert len(fake.posts) == 1
 
 
-def test_two_tabs_see_the_same_stream(
-    page: Page, fake: FakeProvider, open_page: OpenPage
-) -> None:
+def test_two_tabs_see_the_same_stream(page: Page, fake: FakeProvider, open_page: OpenPage) -> None:
     fake.reply_with(words(150, 50.0))
     column = run(page)
     other = open_page()

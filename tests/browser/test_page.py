@@ -1,0 +1,264 @@
+"""What the page does beside streaming: rights, restoring, the keyboard, accessibility."""
+
+import json
+from collections.abc import Callable, Iterator
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, Route, expect
+
+from tests.browser.steps import finished, run, text_of
+from tests.fake_provider import (
+    DONE,
+    FIN,
+    FakeProvider,
+    Reply,
+    error_reply,
+    text_event,
+    words,
+)
+from tests.server import Server, document
+
+OpenPage = Callable[..., Page]
+
+EVIL = '"><img src=x onerror=alert(1)><script>alert(2)</script>'
+
+
+@pytest.fixture
+def page(open_page: OpenPage, server: Server, fake: FakeProvider) -> Iterator[Page]:
+    fake.clear()
+    fake.reply_with(words(5, None))
+    opened = open_page()
+    opened.goto(server.url)
+    return opened
+
+
+def number(page: Page, path: str, value: str) -> None:
+    page.locator(f'[data-path="{path}"] [data-box]').first.fill(value)
+
+
+def test_what_a_provider_or_a_person_writes_never_becomes_markup(
+    page: Page, fake: FakeProvider, server: Server
+) -> None:
+    page.on("dialog", lambda dialog: pytest.fail(dialog.message))
+    fake.on("good", Reply(pieces=[text_event(EVIL), FIN, DONE]))
+    fake.on(EVIL, error_reply(400, {"error": {"message": EVIL}}))
+    [row] = server.rows("SELECT id FROM playground_connection WHERE name = 'fake'")
+    columns = [{"connection": row["id"], "model": model} for model in ("good", EVIL)]
+    form = document(*columns, prompt=EVIL, labels=[EVIL[:90]])
+    comparison, [first, second] = server.user().run(form)
+    for address in (f"comparisons/{comparison}/", f"runs/{first}/", f"runs/{second}/", "history/"):
+        page.goto(f"{server.url}/{address}")
+        page.wait_for_timeout(400)
+        assert page.locator("img[src=x]").count() == 0
+        assert "onerror" in (page.locator("main").text_content() or "")
+    policy = page.request.get(server.url).headers["content-security-policy"]
+    assert "default-src 'self'" in policy
+    assert "unsafe" not in policy
+
+
+def test_every_line_runs_in_the_direction_of_its_own_text(page: Page, fake: FakeProvider) -> None:
+    fake.reply_with(
+        Reply(pieces=[text_event("شغّل الأمر\n"), text_event("./run.sh -v\n"), FIN, DONE])
+    )
+    column = run(page)
+    finished(column)
+    out = column.locator(".out").first
+    assert out.evaluate("(out) => getComputedStyle(out).direction") == "rtl"
+    assert out.evaluate("(out) => getComputedStyle(out).unicodeBidi") == "plaintext"
+
+
+def test_a_run_restores_every_value_into_the_form_and_runs_again_the_same(
+    page: Page, fake: FakeProvider
+) -> None:
+    number(page, "temperature", "0")
+    number(page, "top_p", "0.25")
+    number(page, "max_tokens", "0")
+    page.locator('[data-path="stop"] textarea').fill("\\n\\n\nC:\\\\new")
+    finished(run(page, "Say w"))
+    page.reload()
+    page.get_by_role("textbox", name="Prompt", exact=True).press("Control+Enter")
+    fake.wait_for_request(2)
+    first, second = (post.body for post in fake.posts)
+    assert first == second
+    assert json.loads(first) == {
+        "model": "m",
+        "prompt": "Say w",
+        "temperature": 0,
+        "top_p": 0.25,
+        "max_tokens": 0,
+        "stop": ["\n\n", "C:\\new"],
+        "stream": True,
+    }
+
+
+def test_an_untouched_form_sends_nothing_but_the_prompt(page: Page, fake: FakeProvider) -> None:
+    finished(run(page, "Say w"))
+    assert json.loads(fake.posts[0].body) == {"model": "m", "prompt": "Say w", "stream": True}
+
+
+def test_a_set_parameter_is_marked_and_can_be_reset(page: Page, fake: FakeProvider) -> None:
+    row = page.locator('[data-path="temperature"]')
+    expect(row).to_have_attribute("data-state", "unset")
+    expect(row).to_contain_text("not sent")
+    number(page, "temperature", "0.7")
+    expect(row).to_have_attribute("data-state", "set")
+    assert row.locator("input[type=range]").input_value() == "0.7"
+    row.get_by_role("button", name="Reset temperature").click()
+    expect(row).to_have_attribute("data-state", "unset")
+    row.locator("input[type=range]").focus()
+    page.keyboard.press("ArrowRight")
+    expect(row).to_have_attribute("data-state", "set")
+    assert row.locator("[data-box]").input_value() != ""
+
+
+def test_help_shows_on_hover_and_on_focus(page: Page) -> None:
+    row = page.locator('[data-path="temperature"]')
+    tip = row.locator("[role=tooltip]")
+    expect(tip).not_to_be_visible()
+    row.locator(".help").hover()
+    expect(tip).to_be_visible()
+    page.mouse.move(0, 0)
+    expect(tip).not_to_be_visible()
+    row.locator(".help").focus()
+    expect(tip).to_be_visible()
+
+
+def test_a_bad_value_is_told_at_its_field_and_nothing_is_lost(
+    page: Page, fake: FakeProvider
+) -> None:
+    number(page, "temperature", "0,7")
+    box = page.get_by_role("textbox", name="Prompt", exact=True)
+    box.fill("Not to be lost")
+    box.press("Control+Enter")
+    expect(page.locator('[data-path="temperature"]')).to_contain_text("Use a point")
+    expect(page.locator("#problems")).to_contain_text("Nothing was sent")
+    expect(box).to_have_value("Not to be lost")
+    assert not fake.posts
+
+
+def test_the_models_come_from_the_backend(page: Page, fake: FakeProvider) -> None:
+    fake.models = ["tiny", "large"]
+    page.locator("[data-model]").first.focus()
+    options = page.locator("datalist option")
+    expect(options.first).to_be_attached()
+    values = options.evaluate_all("(all) => all.map((one) => one.value)")
+    assert {"tiny", "large"} <= set(values)
+
+
+def test_two_columns_each_send_their_own_settings(page: Page, fake: FakeProvider) -> None:
+    number(page, "temperature", "0.5")
+    page.locator("[data-add-column]").click()
+    page.locator("[data-model]").nth(1).fill("other")
+    page.locator("[data-scopes] button", has_text="B").click()
+    number(page, "temperature", "1")
+    run(page, "Both")
+    fake.wait_for_request(2)
+    sent = {post.json["model"]: post.json["temperature"] for post in fake.posts}
+    assert sent == {"m": 0.5, "other": 1}
+
+
+def test_everything_can_be_done_by_keyboard(page: Page, fake: FakeProvider) -> None:
+    box = page.get_by_role("textbox", name="Prompt", exact=True)
+    page.keyboard.press("Tab")
+    expect(page.locator(".skip")).to_be_focused()
+    reached = set()
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        reached.add(
+            page.evaluate(
+                "document.activeElement.id || document.activeElement.dataset.model !== undefined"
+                " && 'model' || document.activeElement.getAttribute('aria-label')"
+                " || document.activeElement.textContent.trim().slice(0, 20)"
+            )
+        )
+    assert {"prompt", "model", "labels"} <= reached
+    box.focus()
+    page.keyboard.type("By keyboard")
+    page.keyboard.press("Control+Enter")
+    column = page.locator("article[data-run]")
+    finished(column)
+    assert text_of(column) == "w0 w1 w2 w3 w4 "
+
+
+def test_a_blocked_socket_is_said_and_the_run_is_not_lost(
+    page: Page, fake: FakeProvider, server: Server
+) -> None:
+    def elsewhere(route: Route) -> None:
+        answer = route.fetch()
+        route.fulfill(response=answer, body=answer.text().replace('"/ws/"', '"/blocked/"'))
+
+    page.route(f"{server.url}/", elsewhere)
+    page.route(f"{server.url}/comparisons/", elsewhere)
+    page.goto(server.url)
+    run(page)
+    expect(page.locator("#live-trouble")).to_contain_text("live connection failed", timeout=10_000)
+    page.unroute(f"{server.url}/comparisons/")
+    page.reload()
+    assert text_of(page.locator("article[data-run]")) == "w0 w1 w2 w3 w4 "
+
+
+def test_a_lost_login_keeps_the_prompt_and_says_how_to_go_on(
+    page: Page, fake: FakeProvider, server: Server
+) -> None:
+    name = f"playground_{server.port}"
+    box = page.get_by_role("textbox", name="Prompt", exact=True)
+    box.fill("Typed before the login ended")
+    page.context.clear_cookies(name=name)
+    box.press("Control+Enter")
+    expect(page.locator("#notice")).to_contain_text("login has ended")
+    expect(box).to_have_value("Typed before the login ended")
+    assert not fake.posts
+
+
+def test_another_login_in_a_second_tab_does_not_lose_the_prompt(
+    page: Page, fake: FakeProvider, server: Server
+) -> None:
+    box = page.get_by_role("textbox", name="Prompt", exact=True)
+    box.fill("Typed before the token changed")
+    link = server.manage("login_link", "admin").stdout.split("Open ")[-1].split()[0]
+    other = page.context.new_page()
+    other.goto(link)
+    other.close()
+    box.press("Control+Enter")
+    page.wait_for_timeout(500)
+    expect(box).to_have_value("Typed before the token changed")
+    ran = bool(fake.posts)
+    assert ran or "again" in (page.locator("#notice").text_content() or "").lower()
+
+
+def test_a_prompt_with_nul_and_half_a_character_is_kept_or_refused_never_a_crash(
+    page: Page, fake: FakeProvider, server: Server
+) -> None:
+    [row] = server.rows("SELECT id FROM playground_connection WHERE name = 'fake'")
+    person = server.user()
+    for prompt in ("a\0b", "x\ud83d", "\ud83d\ude00"):
+        form = json.dumps(document({"connection": row["id"]}, prompt=prompt, labels=["a\0b"]))
+        assert person.post("/comparisons/", document=form).status_code in (200, 422)
+        form = json.dumps(document({"connection": row["id"]}, prompt=prompt))
+        assert person.post("/comparisons/", document=form).status_code == 200
+    assert "Traceback" not in server.output
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1440, 390])
+def test_axe_finds_nothing(
+    open_page: OpenPage, fake: FakeProvider, server: Server, theme: str, width: int
+) -> None:
+    fake.clear()
+    fake.reply_with(words(5, None))
+    page = open_page(width, color_scheme=theme)
+    page.goto(server.url)
+    states = {"idle": lambda: None, "done": lambda: finished(run(page))}
+    found = {}
+    for name, go in states.items():
+        go()
+        found[name] = Axe().run(page).response["violations"]
+    run_page = page.locator("article[data-run]").first.get_attribute("data-url")
+    for address in ("/history/", run_page, "/password/"):
+        page.goto(f"{server.url}{address}")
+        found[str(address)] = Axe().run(page).response["violations"]
+    page.context.clear_cookies()
+    page.goto(f"{server.url}/login/")
+    found["login"] = Axe().run(page).response["violations"]
+    assert not {name: [one["id"] for one in all_] for name, all_ in found.items() if all_}
