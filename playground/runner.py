@@ -167,9 +167,12 @@ class Runner:
         # Else its owner finds the wish in its next heartbeat.
 
     async def wait(self, runs: Sequence[int]) -> None:
-        """Until these runs of this process have ended and are saved."""
-        while any(run in self._tasks or self._recorder.committed(run) is not None for run in runs):
-            await asyncio.sleep(0.02)
+        """Until these runs of this process, the queued ones too, have ended and are saved."""
+        mine = Run.objects.live_of(self._process).filter(pk__in=runs)
+        while await in_thread(mine.exists):
+            while any(run in self._tasks or self.committed(run) is not None for run in runs):
+                await asyncio.sleep(0.02)
+            await asyncio.sleep(0.1)
 
     def committed(self, run: int) -> int | None:
         """The last saved row of a live run of this process; None for any other run."""

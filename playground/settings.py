@@ -64,7 +64,7 @@ def data_dir() -> Path:
         path.mkdir(parents=True, exist_ok=True, mode=0o700)
         (path / "secrets").mkdir(exist_ok=True, mode=0o700)
         os.close(os.open(path / ".writable", os.O_CREAT | os.O_WRONLY, 0o600))
-        (path / ".writable").unlink()
+        (path / ".writable").unlink(missing_ok=True)  # another process may do the same just now
     except OSError as error:
         raise ImproperlyConfigured(
             f"DATA_DIR {path} cannot be written ({error.strerror}). "

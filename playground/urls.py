@@ -4,7 +4,7 @@ from django.contrib import admin
 from django.contrib.auth import views as auth
 from django.urls import include, path
 
-from playground.views import account, compose, health, history
+from playground.views import account, compose, health, history, reference
 
 comparison_urls = [
     path("", compose.start, name="start"),
@@ -24,6 +24,7 @@ urlpatterns = [
     path("comparisons/", include(comparison_urls)),
     path("runs/", include(run_urls)),
     path("history/", history.history, name="history"),
+    path("reference/", reference.reference, name="reference"),
     path("backends/", compose.backends, name="backends"),
     path("connections/<int:pk>/models/", compose.models, name="models"),
     path("login/", account.Login.as_view(), name="login"),

@@ -34,7 +34,7 @@ def provider() -> Iterator[FakeProvider]:
 
 
 def person(name: str, team: Team, role: str) -> User:
-    user = User.objects.create_user(name, password="correct horse", current_team=team)
+    user = User.objects.create_user(name, current_team=team)
     Membership.objects.create(user=user, team=team, role=role)
     return user
 

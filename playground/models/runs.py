@@ -131,19 +131,21 @@ class RunQuerySet(VisibleQuerySet):
 
         Exact within one process; the conditional UPDATE keeps two processes from the same run.
         """
-        claimed: list[Run] = []
-        busy = self._busy()
         waiting = self.filter(status=RunStatus.QUEUED, owner=process, cancel_requested_at=None)
-        for run in waiting.select_related("connection").order_by("pk"):
-            if len(claimed) >= limit:
-                break
-            room = run.connection.parallel if run.connection else None
-            if room and busy.get(run.connection_id, 0) >= room:
-                continue
-            if run.take(process):
-                busy[run.connection_id] = busy.get(run.connection_id, 0) + 1
-                claimed.append(run)
-        return claimed
+        waiting = waiting.select_related("connection").defer(*Run.BIG).order_by("pk")
+        claimed: list[int] = []
+        with transaction.atomic():
+            busy = self._busy()
+            for run in waiting:
+                if len(claimed) >= limit:
+                    break
+                room = run.connection.parallel if run.connection else None
+                if room and busy.get(run.connection_id, 0) >= room:
+                    continue
+                if run.take(process):
+                    busy[run.connection_id] = busy.get(run.connection_id, 0) + 1
+                    claimed.append(run.pk)
+        return list(self.filter(pk__in=claimed).select_related("connection").order_by("pk"))
 
     def _busy(self) -> dict[int | None, int]:
         running = self.filter(status=RunStatus.RUNNING).order_by()

@@ -3,7 +3,12 @@
 from playground.providers.base import Provider, Target
 from playground.providers.errors import ProviderError
 from playground.providers.local import Local
+from playground.providers.octoai import OctoAI
+from playground.providers.ogx import OGX
+from playground.providers.pulze import Pulze
 
-PROVIDERS: dict[str, Provider] = {provider.slug: provider for provider in (Local(),)}
+PROVIDERS: dict[str, Provider] = {
+    provider.slug: provider for provider in (Pulze(), OctoAI(), OGX(), Local())
+}
 
 __all__ = ["PROVIDERS", "Provider", "ProviderError", "Target"]

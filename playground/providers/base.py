@@ -21,7 +21,9 @@ from playground.providers.errors import (
     from_response,
     is_error,
     masked,
+    masked_in,
     message_of,
+    status_of,
 )
 from playground.providers.sse import EventReader, TooLong
 
@@ -47,6 +49,7 @@ class Provider:
 
     slug = ""
     label = ""
+    help = ""  # a sentence or two for the admin who adds a connection
     default_base_url = ""
     needs_key = True
     paths: Mapping[str, str] = {"completions": "/completions", "chat": "/chat/completions"}
@@ -62,7 +65,13 @@ class Provider:
         """The words of a failure reported inside a 200 answer, else None."""
         if not is_error(payload):
             return None
-        return message_of(payload) or "The provider reported an error without a reason."
+        words = message_of(payload) or "The provider reported an error without a reason."
+        status = status_of(payload)
+        return words if status is None or str(status) in words else f"{words} (status {status})"
+
+    def refused(self, error: ProviderError) -> ProviderError:
+        """An answer with an error status, said as this service's users need it."""
+        return error
 
     # --- the request ---
 
@@ -84,7 +93,7 @@ class Provider:
                 if meta := parser.metadata():
                     yield StreamEvent("meta", meta, -1, _since(began))
         except ProviderError as error:
-            if meta := parser.metadata():
+            if meta := masked_in(parser.metadata(), target.key):
                 yield StreamEvent("meta", meta, -1, _since(began))
             error.message = masked(error.message, target.key)[:LONGEST]
             raise
@@ -115,11 +124,13 @@ class Provider:
             ) as response:
                 connected = True
                 if response.status_code >= 300:
-                    raise from_response(
-                        response.status_code,
-                        response.headers,
-                        await _limited(response, LONGEST_ERROR, cut=True),
-                        target.key,
+                    raise self.refused(
+                        from_response(
+                            response.status_code,
+                            response.headers,
+                            await _limited(response, LONGEST_ERROR, cut=True),
+                            target.key,
+                        )
                     )
                 yield response
         except outbound.FAILURES as error:
@@ -148,6 +159,7 @@ class Provider:
         payload = _json(body)
         if not isinstance(payload, Mapping):
             raise ProviderError("The answer is not a JSON object.", ErrorKind.BAD_JSON)
+        parser.raw = body
         yield from parser.parse(payload, _since(began))
         parser.whole()
         if (words := self.error_in(payload)) is not None:
@@ -169,6 +181,7 @@ class Provider:
                     break
                 payload = _json(raw)
                 if isinstance(payload, Mapping):
+                    parser.raw = raw
                     for event in parser.parse(payload, at):
                         yield event
                     if (words := self.error_in(payload)) is not None:
@@ -206,8 +219,8 @@ class Provider:
         except outbound.FAILURES as error:
             raise _failure(target, error, connected=False) from None
         if response.status_code >= 300:
-            raise from_response(
-                response.status_code, response.headers, response.content, target.key
+            raise self.refused(
+                from_response(response.status_code, response.headers, response.content, target.key)
             )
         return self.model_ids(_json(response.content))
 

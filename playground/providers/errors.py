@@ -22,6 +22,7 @@ _KEYS = re.compile(
     r"|(?<=api[-_ ]key[:=] )\S{4,}|(?<=api[-_ ]key[:=])[^\s:=]{4,}",
     re.IGNORECASE,
 )
+_REPR = re.compile(r"(?P<code>Error code: \d+ - )?(?P<repr>\{'.*\}|\[\{'.*\])", re.DOTALL)
 _PAGE = re.compile(r"\s*<(!doctype|html|head|body)\b", re.IGNORECASE)
 
 
@@ -47,6 +48,19 @@ def masked(text: str, key: str = "") -> str:
     if key:
         text = text.replace(key, "[key]")
     return _KEYS.sub("[key]", text)
+
+
+def masked_in(value: Any, key: str = "", levels: int = 100) -> Any:
+    """JSON with every text in it masked; what is nested deeper than anyone writes is left out."""
+    if isinstance(value, str):
+        return masked(value, key)
+    if not levels:
+        return None
+    if isinstance(value, Mapping):
+        return {name: masked_in(one, key, levels - 1) for name, one in value.items()}
+    if isinstance(value, list):
+        return [masked_in(one, key, levels - 1) for one in value]
+    return value
 
 
 def kind_of(status: int) -> ErrorKind:
@@ -88,6 +102,16 @@ def message_of(payload: Any, levels: int = 20) -> str:
     return ""
 
 
+def status_of(payload: Mapping[str, Any]) -> int | None:
+    """The HTTP status that an error inside a 200 answer names; as a number or as a text."""
+    error = payload.get("error")
+    for holder in (error, payload):
+        code = holder.get("code") if isinstance(holder, Mapping) else None
+        if re.fullmatch(r"[45]\d\d", str(code)):
+            return int(str(code))
+    return None
+
+
 def _location(location: Any) -> str:
     return ".".join(map(str, location)) if isinstance(location, list | tuple) else str(location)
 
@@ -95,16 +119,18 @@ def _location(location: Any) -> str:
 def _with_fields(message: str, payload: Mapping[str, Any]) -> str:
     """OctoAI's flat error names fields beside its message."""
     fields = payload.get("validation_errors")
-    if not isinstance(fields, Mapping):
+    if not isinstance(fields, Mapping) or not fields:
         return message
-    return f"{message} ({'; '.join(f'{name}: {text}' for name, text in fields.items())})"
+    named = (f"{name}: {message_of(words) or words}" for name, words in fields.items())
+    return f"{message} ({'; '.join(named)})"
 
 
 def _from_repr(text: str, levels: int) -> str:
-    """OGX puts a Python repr of its validation errors into the message."""
-    if text.startswith(("{'", "[{'")):
+    """OGX puts a Python repr of its validation errors, or of its upstream's, into the message."""
+    if levels and (found := _REPR.fullmatch(text)):
         with contextlib.suppress(ValueError, SyntaxError, MemoryError, RecursionError):
-            return message_of(ast.literal_eval(text), levels) or text
+            words = message_of(ast.literal_eval(found["repr"]), levels - 1)
+            return (found["code"] or "") + words if words else text
     return text
 
 

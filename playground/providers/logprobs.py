@@ -1,11 +1,14 @@
 """Token probabilities: the shapes that providers send, in one normal form.
 
 Normal form: a list of `{"token", "logprob", "bytes", "top": [{"token", "logprob", "bytes"}…]}`;
-`logprob` is None where it is not known (the first token of an echoed prompt).
+`logprob` is None where it is not known (the first token of an echoed prompt), and −9999.0 where a
+server writes so for minus infinity (vLLM). Where the server tells the token's `id`, it is there.
 """
 
 import math
 from typing import Any
+
+TOKENS = frozenset(("content", "tokens", "token_logprobs", "top_logprobs"))
 
 
 def normal(logprobs: Any) -> list[dict[str, Any]]:
@@ -19,17 +22,25 @@ def normal(logprobs: Any) -> list[dict[str, Any]]:
     return _legacy(logprobs, tokens) if isinstance(tokens, list) else []
 
 
+def rest(logprobs: Any) -> Any:
+    """What `normal` leaves: further members, such as the text offsets; a number as it is."""
+    if isinstance(logprobs, dict):
+        return {name: value for name, value in logprobs.items() if name not in TOKENS}
+    return logprobs if isinstance(logprobs, int | float) and logprobs is not False else {}
+
+
 def _token(entry: dict[str, Any]) -> dict[str, Any]:
     candidates = [one for one in _list(entry.get("top_logprobs")) if isinstance(one, dict)]
     return {**_candidate(entry), "top": [_candidate(one) for one in candidates]}
 
 
 def _candidate(entry: dict[str, Any]) -> dict[str, Any]:
-    return {
+    candidate = {
         "token": str(entry.get("token", "")),
         "logprob": _number(entry.get("logprob")),
         "bytes": entry.get("bytes"),
     }
+    return {**candidate, "id": entry["id"]} if type(entry.get("id")) is int else candidate
 
 
 def _legacy(logprobs: dict[str, Any], tokens: list[Any]) -> list[dict[str, Any]]:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import os
 import signal
 import sys
 from collections.abc import Iterator, Sequence
@@ -16,7 +17,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from playground.database import in_thread
 from playground.embedded import EmbeddedBackend, EmbeddedError, ensure_model, is_installed, locked
-from playground.forms import Built, build, read_labels, with_stream
+from playground.forms import Built, Problem, build, read_labels, with_stream
 from playground.management.database import prepare_database
 from playground.models import Connection, Membership, Run, User, first_start
 from playground.parameters import PARAMETERS, Api
@@ -57,9 +58,16 @@ class Command(BaseCommand):
         connection = connections.filter(name=options["connection"]).first()
         if connection is None:
             raise CommandError(f"There is no connection named {options['connection']} here.")
-        prompt = sys.stdin.read() if options["prompt"] == "-" else options["prompt"]
-        with embedded_backend(connection, self.stderr.write):
-            run = asyncio.run(self.complete(membership, connection, prompt, options))
+        prompt = read_prompt() if options["prompt"] == "-" else options["prompt"]
+        try:
+            with embedded_backend(connection, self.stderr.write):
+                run = asyncio.run(self.complete(membership, connection, prompt, options))
+        except BrokenPipeError:  # as in `| head`
+            # Python's own last flush would say it again.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise SystemExit(1) from None
+        except KeyboardInterrupt:  # before there was a run
+            raise SystemExit(1) from None
         if options["json"]:
             self.stdout.write(json.dumps(record(run), ensure_ascii=False))
         elif run.error_message:
@@ -70,18 +78,21 @@ class Command(BaseCommand):
     async def complete(
         self, membership: Membership, connection: Connection, prompt: str, options: dict[str, Any]
     ) -> Run:
-        built = await self.built(connection, prompt, options)
-        for warning in built.warnings:
-            self.stderr.write(warning)
-        if built.request is None:
-            raise CommandError(" ".join(f"{p.path}: {p.message}" for p in built.errors))
-        comparison = await runner.start(membership, [(connection, built.request)])
-        run = await comparison.runs.aget()
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, lambda: loop.create_task(runner.stop(run)))
-        written = await self.follow(run, quiet=options["json"])
-        await runner.drain(0)
+        await runner.bind()
+        try:
+            built = await self.built(connection, prompt, options)
+            for warning in built.warnings:
+                self.stderr.write(warning)
+            if built.request is None:
+                raise CommandError(refusal(built.errors))
+            comparison = await runner.start(membership, [(connection, built.request)])
+            run = await comparison.runs.aget()
+            loop = asyncio.get_running_loop()
+            for number in (signal.SIGINT, signal.SIGTERM):
+                loop.add_signal_handler(number, lambda: loop.create_task(runner.stop(run)))
+            written = await self.follow(run, quiet=options["json"])
+        finally:
+            await runner.drain(0)
         ended: Run = await Run.objects.prefetch_related("choices").aget(pk=run.pk)
         if not options["json"]:
             self.rest(ended, written)
@@ -96,7 +107,12 @@ class Command(BaseCommand):
             for seq, events in await in_thread(run.log_after, cursor):
                 cursor = seq
                 text = "" if quiet else first_text(events)
-                self.write(text)
+                try:
+                    self.write(text)
+                except BrokenPipeError:
+                    await runner.stop(run)  # nobody reads on
+                    await ended
+                    raise
                 written += len(text)
         await ended
         return written
@@ -107,20 +123,26 @@ class Command(BaseCommand):
         labels, problems = read_labels(options["label"])
         if problems:
             raise CommandError(" ".join(problem.message for problem in problems))
-        try:
-            model = options["model"] or connection.default_model
-            model = model or next(iter(await list_models(connection)), "")
-        except ProviderError as error:
-            raise CommandError(error.message) from error
         return build(
             connection,
             operation,
-            model=model,
+            model=options["model"] or await self.default_model(connection),
             prompt=prompt,
             raw_values=with_stream(api, values(options["set"])),
             labels=labels,
             force=options["force"],
         )
+
+    async def default_model(self, connection: Connection) -> str:
+        """The connection's own, else the first that is listed, else none."""
+        if connection.default_model:
+            return connection.default_model
+        try:
+            return next(iter(await list_models(connection)), "")
+        except ProviderError as error:
+            # The request may work without one; if it does not, the run says why, and is kept.
+            self.stderr.write(f"The models could not be listed. {error.message}")
+            return ""
 
     def rest(self, run: Run, written: int) -> None:
         """Whatever did not come live: all of an answer in one piece, and the further choices."""
@@ -133,6 +155,21 @@ class Command(BaseCommand):
     def write(self, text: str) -> None:
         self.stdout.write(text, ending="")
         self.stdout.flush()
+
+
+def read_prompt() -> str:
+    """Standard input as it is: line ends are part of the prompt."""
+    try:
+        return sys.stdin.buffer.read().decode()
+    except UnicodeDecodeError:
+        raise CommandError("The prompt on standard input is not UTF-8 text.") from None
+
+
+def refusal(problems: Sequence[Problem]) -> str:
+    sentences = [f"{problem.path}: {problem.message}" for problem in problems]
+    if all(problem.bound for problem in problems):
+        sentences.append("--force sends it anyway.")
+    return " ".join(sentences)
 
 
 def first_text(events: str) -> str:

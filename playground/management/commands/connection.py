@@ -37,7 +37,7 @@ class Command(BaseCommand):
             prepare_database(self.stderr.write)
             first_start()
         try:
-            key = clean_key(sys.stdin.read()) if options["key_stdin"] else ""
+            key = read_key() if options["key_stdin"] else ""
             self.save(options, key)
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from error
@@ -71,6 +71,14 @@ class Command(BaseCommand):
                 "Give the key again with --key-stdin."
             )
         self.stdout.write(f"{verb} connection {connection.name}: {connection.base_url}")
+
+
+def read_key() -> str:
+    """From standard input. Raises ValidationError where that holds no key."""
+    key = clean_key(sys.stdin.buffer.read().decode("utf-8", "replace"))
+    if not key:
+        raise ValidationError("There is no key on standard input.")
+    return key
 
 
 def is_local(base_url: str) -> bool:
