@@ -72,6 +72,7 @@ class CompletionRequest:
     messages: tuple[Mapping[str, Json], ...] = ()  # chat
     values: Mapping[str, Json] = field(default_factory=dict)  # {path of the table: value}
     extra: Mapping[str, Json] = field(default_factory=dict)  # any further keys of the body
+    own_headers: Mapping[str, str] = field(default_factory=dict)  # a member's, beside the table's
     labels: tuple[str, ...] = ()
 
     @property
@@ -91,12 +92,13 @@ class CompletionRequest:
         return {**body, **copy.deepcopy(dict(self.extra))}
 
     def headers(self) -> dict[str, str]:
-        """The rows of the table that travel as headers: one JSON text each, ASCII only."""
+        """The rows of the table that travel as headers (one JSON text each, ASCII only), and a
+        member's own."""
         found: dict[str, Json] = {}
         for parameter, support in for_api(self.api):
             if parameter.path in self.values and parameter.header:
                 _put(found, support.name, self.values[parameter.path])
-        return {name: json.dumps(value) for name, value in found.items()}
+        return {name: json.dumps(value) for name, value in found.items()} | dict(self.own_headers)
 
     def not_sent(self) -> list[str]:
         """Paths that are set but that this API has no row for."""
@@ -126,6 +128,7 @@ class CompletionRequest:
                 "messages": [dict(message) for message in self.messages],
                 "values": dict(self.values),
                 "extra": dict(self.extra),
+                "own_headers": dict(self.own_headers),
                 "labels": list(self.labels),
             }
         )

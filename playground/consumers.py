@@ -126,8 +126,7 @@ class ComparisonConsumer(AsyncWebsocketConsumer):
                 wanted, self._wanted = self._wanted, {}
                 if wanted:
                     await self._follow(wanted)
-                arrived, self._arrived = self._arrived, []
-                await self._forward(arrived)
+                await self._forward_arrived()
             await self.close(self._close_code)
         except Exception:
             logger.exception("A socket failed")
@@ -149,6 +148,8 @@ class ComparisonConsumer(AsyncWebsocketConsumer):
     async def _follow(self, wanted: dict[int, int]) -> None:
         await self._admit({run: last for run, last in wanted.items() if run not in self.following})
         for run, last in wanted.items():
+            # An end that has arrived goes out with its rows: the log does not hold them any more.
+            await self._forward_arrived()
             following = self.following.get(run)
             if following is None:
                 continue
@@ -183,6 +184,10 @@ class ComparisonConsumer(AsyncWebsocketConsumer):
             if settings.REDIS_URL and (name := group(visible[run])) not in self._groups:
                 self._groups.add(name)
                 await get_channel_layer().group_add(name, self.channel_name)
+
+    async def _forward_arrived(self) -> None:
+        arrived, self._arrived = self._arrived, []
+        await self._forward(arrived)
 
     async def _forward(self, items: Sequence[Item]) -> None:
         """One frame a tick: rows that follow on the cursor go out, a gap is read from the log."""
@@ -235,7 +240,12 @@ class ComparisonConsumer(AsyncWebsocketConsumer):
         following.behind = following.size > UNACKNOWLEDGED
         if following.behind:
             return
-        log, finished = await in_thread(_log_and_end, run, following.cursor)
+        try:
+            log, finished = await in_thread(_log_and_end, run, following.cursor)
+        except Run.DoesNotExist:  # purged while it was followed
+            self._drop(run)
+            await self.send(to_json({"error": "not found", "run": run}))
+            return
         rows: list[str] = []
         for seq, events in log:
             if following.size > UNACKNOWLEDGED:

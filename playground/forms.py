@@ -1,9 +1,9 @@
 """From what the form posts to requests. One document, one column at a time, nothing lost.
 
-The document: `{"prompt", "mode", "messages", "values": {path: raw}, "extra", "labels",
-"visibility", "columns": [{"connection", "operation", "model", "values"}], "force"}`. A raw value is
-JSON or the text that was typed; a column's `values` are laid over the common ones, and null there
-means "not sent in this column".
+The document: `{"mode", "prompt", "messages", "prompts", "ids", "headers", "values": {path: raw},
+"extra", "labels", "visibility", "columns": [{"connection", "operation", "model", "values"}],
+"force"}`. A raw value is JSON or the text that was typed; a column's `values` are laid over the
+common ones, and null there means "not sent in this column".
 """
 
 from collections.abc import Mapping
@@ -13,6 +13,8 @@ from typing import Any
 from django.core.exceptions import ValidationError
 
 from playground.completion import CompletionRequest, storable
+from playground.doubts import doubts, logprobs_as_switch
+from playground.inputs import Given, Problem, read_headers, read_input
 from playground.models import Connection, User
 from playground.models.labels import clean_label
 from playground.models.runs import Visibility
@@ -27,15 +29,6 @@ RESERVED = ("model", "prompt", "messages")  # fields of the request, not of the 
 
 class BadDocument(ValueError):
     """What was posted is no document of this form."""
-
-
-@dataclass(frozen=True)
-class Problem:
-    """Why a column cannot be sent; `path` is the field. `bound`: "Send anyway" overrides it."""
-
-    path: str
-    message: str
-    bound: bool = False
 
 
 @dataclass
@@ -134,8 +127,8 @@ def _read_column(
         connection,
         operation,
         model=str(row.get("model") or "").strip(),
-        prompt=document.get("prompt", ""),
-        messages=document.get("messages") if document.get("mode") == "messages" else None,
+        given=Given.of(document),
+        headers=document.get("headers") or "",
         raw_values={path: raw for path, raw in raw_values.items() if raw is not None},
         extra=document.get("extra") or "",
         labels=labels,
@@ -163,9 +156,9 @@ def build(
     operation: str,
     *,
     model: str,
-    prompt: Any,
+    given: Given,
     raw_values: Mapping[str, Any],
-    messages: Any = None,
+    headers: Any = "",
     extra: Any = "",
     labels: tuple[str, ...] = (),
     force: bool = False,
@@ -177,10 +170,11 @@ def build(
     """
     api = Api(connection.provider, connection.dialect, operation)
     built = Built(None, [], [])
-    values = _values(api, raw_values, built, force)
-    _check_pairs(values, built, force)
+    values = _values(api, logprobs_as_switch(api, raw_values), built, force)
+    _check_pairs(api, values, built, force)
     body_extra = _extra(extra, built)
-    message_list, text = _input(operation, prompt, messages, built)
+    own_headers = read_headers(headers, built.errors)
+    messages, prompt = read_input(given, api, built.errors, force)
     if len(model) > LONGEST_MODEL or model != storable(model):
         problem = Problem("model", f"A model's name has at most {LONGEST_MODEL} characters.")
         built.errors.append(problem)
@@ -190,10 +184,11 @@ def build(
             dialect=connection.dialect,
             operation=operation,
             model=model,
-            prompt=text,
-            messages=message_list,
+            prompt=prompt,
+            messages=messages,
             values=values,
             extra=body_extra,
+            own_headers=own_headers,
             labels=labels,
         )
     return built
@@ -242,11 +237,13 @@ def _value(
         built.warnings.append(f"{row.path}: {support.note}")
 
 
-def _check_pairs(values: Mapping[str, Any], built: Built, force: bool) -> None:
+def _check_pairs(api: Api, values: Mapping[str, Any], built: Built, force: bool) -> None:
+    """Pairs that a provider refuses: only `best_of` below `n` is refused here too."""
     n, best_of = values.get("n"), values.get("best_of")
     if isinstance(n, int) and isinstance(best_of, int) and best_of < n and not force:
         message = f"best_of ({best_of}) must be at least n ({n}): it makes best_of and returns n."
         built.errors.append(Problem("best_of", message, bound=True))
+    built.warnings += [sentence for found, sentence in doubts(api, values) if found]
 
 
 def _extra(raw: Any, built: Built) -> dict[str, Any]:
@@ -262,35 +259,6 @@ def _extra(raw: Any, built: Built) -> dict[str, Any]:
             message = f"“{name}” has its own place in the form; take it out of the extra body."
             built.errors.append(Problem("extra", message))
     return extra
-
-
-def _input(
-    operation: str, prompt: Any, messages: Any, built: Built
-) -> tuple[tuple[Mapping[str, Any], ...], str]:
-    """(messages, prompt) for the operation; a text prompt becomes one user message in chat."""
-    if messages is None:
-        if not isinstance(prompt, str):
-            built.errors.append(Problem("prompt", "The prompt must be text."))
-            return (), ""
-        return (({"role": "user", "content": prompt},), "") if operation == "chat" else ((), prompt)
-    if operation != "chat":
-        message = "Messages need chat. Choose chat for this column, or write a text prompt."
-        built.errors.append(Problem("operation", message))
-        return (), ""
-    rows = messages if isinstance(messages, list) else []
-    if not rows or not all(_is_message(row) for row in rows):
-        built.errors.append(Problem("messages", "Each message has a role and a text; add one."))
-        return (), ""
-    return tuple({"role": row["role"], "content": row["content"]} for row in rows), ""
-
-
-def _is_message(row: Any) -> bool:
-    return (
-        isinstance(row, Mapping)
-        and isinstance(row.get("content"), str)
-        and isinstance(row.get("role"), str)
-        and 0 < len(row["role"]) <= 40
-    )
 
 
 def with_stream(api: Api, raw_values: Mapping[str, Any]) -> dict[str, Any]:

@@ -572,6 +572,11 @@ LM_STUDIO = Api("local", "lmstudio", "chat")  # its completions fields are not e
 LOCAL = (*LLAMA, *VLLM, *OLLAMA, LM_STUDIO)
 ESTABLISHED = frozenset((*PULZE, *OCTOAI, *OGX, *LOCAL))
 
+# Where not every form is documented; Ollama answers 400 to a list.
+PROMPT_FORMS = {
+    PULZE_COMPLETIONS: frozenset(("text", "list")),
+    OLLAMA_COMPLETIONS: frozenset(("text",)),
+}
 SOURCES = {
     PULZE_COMPLETIONS: "docs.pulze.ai: POST /v1/completions",
     PULZE_CHAT: "docs.pulze.ai: POST /v1/chat/completions",
@@ -654,6 +659,13 @@ def row(
     """A row of the table; a later `on` replaces an earlier one for the same API."""
     found = {api: each.support(api, path, kind) for each in supports for api in each.apis}
     return Parameter(path, kind, label, help, group, found, header)
+
+
+def prompt_forms(api: Api) -> frozenset[str]:
+    """What a completions prompt may be: `text`, `list` (of texts), `ids` (token ids, or lists)."""
+    if api.operation != "completions":
+        return frozenset()
+    return PROMPT_FORMS.get(api, frozenset(("text", "list", "ids")))
 
 
 def parameter(path: str) -> Parameter:

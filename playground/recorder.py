@@ -321,8 +321,16 @@ class Recorder:
         ending = Ending(
             RunStatus.FAILED, ErrorKind.INTERNAL, f"The answer could not be saved ({reason})."
         )
-        with transaction.atomic():
-            finished = close_run(line.run, ending, [])
+        try:
+            with transaction.atomic():
+                finished = close_run(line.run, ending, [])
+        except (OperationalError, InterfaceError):
+            raise
+        except Exception:
+            logger.exception("Not even the log of run %s can be folded", line.run)
+            RunEvent.objects.filter(run_id=line.run).delete()
+            with transaction.atomic():
+                finished = close_run(line.run, ending, [])
         return Item(line.run, line.comparison, line.seq, "", finished)
 
     def _settle(self, taken: Iterable[Line], items: Iterable[Item]) -> None:

@@ -22,7 +22,7 @@ from playground.hub import RESTARTING, Item, hub
 from playground.models import Comparison, Connection, Membership, Process, Run
 from playground.providers import PROVIDERS, ProviderError, Target, base
 from playground.reaper import CUT_OFF, NOT_SENT, Reaper, this_process
-from playground.recorder import Ending, Recorder
+from playground.recorder import TICK, Ending, Recorder
 
 logger = logging.getLogger(__name__)
 
@@ -97,12 +97,17 @@ class Runner:
         self._filling = asyncio.Lock()
         self._draining = False
         self._bound = asyncio.Event()
-        self._process: Process = await in_thread(this_process)
-        self._reaper = Reaper(self._process)
-        self._recorder = Recorder(self._process, self._published, self._beat, self._lost)
-        hub.publish(await in_thread(self._reaper.reap))
-        self._recorder.start()
-        self._bound.set()
+        try:
+            self._process: Process = await in_thread(this_process)
+            self._reaper = Reaper(self._process)
+            self._recorder = Recorder(self._process, self._published, self._beat, self._lost)
+            hub.publish(await in_thread(self._reaper.reap))
+            self._recorder.start()
+        except BaseException:
+            self._loop = None  # the next one tries again
+            raise
+        finally:
+            self._bound.set()
 
     async def _ready(self) -> None:
         await self.bind()
@@ -230,6 +235,14 @@ class Runner:
                 ending.status, ending.error_kind, ending.error_message, ending.error_status, total
             ),
         )
+        if ending.status in (RunStatus.COMPLETED, RunStatus.FAILED) and not self._draining:
+            await self._learn(run.pk)
+
+    async def _learn(self, run: int) -> None:
+        """After the end is saved, so that no tick waits for it."""
+        while self._recorder.committed(run) is not None:
+            await asyncio.sleep(TICK)
+        await in_thread(lambda: Run.objects.get(pk=run).learn())
 
     async def _record(self, run: Run) -> None:
         if run.connection is None:

@@ -9,6 +9,7 @@ from django.test import Client
 
 from playground import parameters
 from playground.forms import build
+from playground.inputs import Given
 from playground.models import Connection, User, first_start
 from playground.parameters import EXTENSION, LLAMA, SAMPLING, Float, Parameter, on, row
 from tests.fake_provider import FakeProvider, words
@@ -50,7 +51,7 @@ def page_without(client: Client, alice: User) -> str:
 def test_it_is_validated_and_in_the_body(connection: Connection, tea: Parameter) -> None:
     def built(value: str) -> object:
         raw = {"tea.strength": value}
-        return build(connection, "completions", model="m", prompt="Hi", raw_values=raw)
+        return build(connection, "completions", model="m", given=Given("Hi"), raw_values=raw)
 
     good = built("0.5")
     assert good.request.body()["tea"] == {"strength": 0.5}  # type: ignore[attr-defined]

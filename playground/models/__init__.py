@@ -2,6 +2,7 @@
 
 from playground.models.connections import ApiKey, Connection
 from playground.models.labels import Label, RunLabel
+from playground.models.lessons import Memory
 from playground.models.runs import Choice, Comparison, Process, Run, RunEvent
 from playground.models.teams import LoginLink, Membership, Team, User, first_start
 
@@ -13,6 +14,7 @@ __all__ = [
     "Label",
     "LoginLink",
     "Membership",
+    "Memory",
     "Process",
     "Run",
     "RunEvent",

@@ -15,9 +15,17 @@ from django.db.models import Count, Q
 from django.urls import reverse
 from django.utils import timezone
 
-from playground.completion import CompletionRequest, RunStatus, storable
+from playground.completion import (
+    ChoiceResult,
+    CompletionRequest,
+    Outcome,
+    RunStatus,
+    storable,
+)
+from playground.lessons import Lesson, lessons_of, lessons_of_refusal
 from playground.models.connections import Connection
 from playground.models.labels import Label, RunLabel
+from playground.models.lessons import Memory
 from playground.models.teams import Membership, User
 
 PREVIEW = 200  # characters
@@ -161,7 +169,7 @@ class Run(models.Model):
     """One request to one connection."""
 
     # Never read by lists.
-    BIG = ("request", "usage", "metadata", "warnings")
+    BIG = ("request", "usage", "metadata", "warnings", "lessons")
 
     comparison = models.ForeignKey(Comparison, on_delete=models.CASCADE, related_name="runs")
     position = models.PositiveIntegerField(default=0)
@@ -198,6 +206,7 @@ class Run(models.Model):
     error_message = models.TextField(blank=True)
     error_status = models.PositiveIntegerField(null=True)
     warnings = models.TextField(blank=True)  # one a line
+    lessons = models.TextField(blank=True)  # JSON: what the backend ignored or refused
     prompt_tokens = models.PositiveBigIntegerField(null=True)
     completion_tokens = models.PositiveBigIntegerField(null=True)
     usage = models.TextField(blank=True)  # as the provider sent it
@@ -284,6 +293,31 @@ class Run(models.Model):
         return self.warnings.splitlines()
 
     @property
+    def lesson_list(self) -> list[Lesson]:
+        return [Lesson(*each) for each in json.loads(self.lessons)] if self.lessons else []
+
+    def outcome(self) -> Outcome:
+        """What came back, as it was folded; reads the choices."""
+        return Outcome(
+            choices=[choice.result() for choice in self.choices.all()],
+            usage=self.usage_value,
+            meta=self.metadata_value,
+        )
+
+    def learn(self) -> None:
+        """Note what the backend ignored or refused, on the run and in the connection's memory."""
+        request = self.request_value()
+        if self.status == RunStatus.COMPLETED:
+            found = lessons_of(request, self.outcome())
+        else:
+            found = lessons_of_refusal(request, self.error_kind, self.error_message)
+        if not found:
+            return
+        Run.objects.filter(pk=self.pk).update(lessons=json.dumps(found))
+        if self.connection is not None:
+            Memory.objects.learn(self.connection, self.model, found)
+
+    @property
     def usage_value(self) -> dict[str, Any] | None:
         return json.loads(self.usage) if self.usage else None
 
@@ -359,6 +393,17 @@ class Choice(models.Model):
 
     def __str__(self) -> str:
         return f"choice {self.index} of run {self.run_id}"
+
+    def result(self) -> ChoiceResult:
+        return ChoiceResult(
+            index=self.index,
+            text=self.text,
+            reasoning=self.reasoning,
+            tool_calls=json.loads(self.tool_calls) if self.tool_calls else [],
+            finish_reason=self.finish_reason,
+            logprobs=self.logprobs,
+            timeline=self.timeline,
+        )
 
     @property
     def logprobs(self) -> list[Any]:

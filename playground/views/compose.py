@@ -18,6 +18,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
 from playground import embedded, forms, panel
+from playground.inputs import Problem
 from playground.models import Comparison, Connection, Run
 from playground.models.teams import Membership, User
 from playground.parameters import OPERATIONS, Api
@@ -185,7 +186,7 @@ def _problems(request: Request, draft: forms.Draft) -> HttpResponse:
     )
 
 
-def _error(column: int | None, problem: forms.Problem) -> dict[str, Any]:
+def _error(column: int | None, problem: Problem) -> dict[str, Any]:
     """For the page's script; `column` None: of the whole form."""
     return {
         "column": column,

@@ -17,7 +17,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from playground.database import in_thread
 from playground.embedded import EmbeddedBackend, EmbeddedError, ensure_model, is_installed, locked
-from playground.forms import Built, Problem, build, read_labels, with_stream
+from playground.forms import Built, build, read_labels, with_stream
+from playground.inputs import Given, Problem
 from playground.management.database import prepare_database
 from playground.models import Connection, Membership, Run, User, first_start
 from playground.parameters import PARAMETERS, Api
@@ -127,7 +128,7 @@ class Command(BaseCommand):
             connection,
             operation,
             model=options["model"] or await self.default_model(connection),
-            prompt=prompt,
+            given=Given(prompt),
             raw_values=with_stream(api, values(options["set"])),
             labels=labels,
             force=options["force"],
