@@ -8,7 +8,7 @@ from django.contrib.auth.admin import UserAdmin
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 
-from playground.models import ApiKey, Connection, Membership, Team, User
+from playground.models import ApiKey, Connection, Membership, Memory, Team, User
 from playground.models.connections import clean_key
 from playground.providers import PROVIDERS
 
@@ -119,6 +119,20 @@ class MembershipInline(admin.TabularInline):
 class TeamAdmin(admin.ModelAdmin):
     list_display = ["name", "created_at"]
     inlines = [MembershipInline]
+
+
+@admin.register(Memory)
+class MemoryAdmin(admin.ModelAdmin):
+    """What backends ignored or refused: to look at, and to clear."""
+
+    list_display = ["path", "kind", "connection", "model", "sentence", "seen_at"]
+    list_filter = ["kind", "connection"]
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Memory | None = None) -> bool:
+        return False
 
 
 admin.site.register(User, UserAdmin)

@@ -17,7 +17,7 @@ from playground.doubts import doubts, logprobs_as_switch
 from playground.inputs import Given, Problem, read_headers, read_input
 from playground.models import Connection, User
 from playground.models.labels import clean_label
-from playground.models.runs import Visibility
+from playground.models.runs import Visibility, letter
 from playground.parameters import OPERATIONS, Api, Json, Parameter, Status, Support, for_api
 from playground.parameters import parameter as parameter_at
 
@@ -40,6 +40,10 @@ class Column:
     request: CompletionRequest | None = None
     errors: list[Problem] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+
+    @property
+    def letter(self) -> str:
+        return letter(self.position)
 
 
 @dataclass

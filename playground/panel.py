@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from playground import parameters
-from playground.completion import CompletionRequest
+from playground.completion import ChoiceResult, CompletionRequest
 from playground.parameters import Api, Kind, Parameter, Status, Support
 
 # Paths that start as "true": with the path that must be on too ("" for none).
 INITIAL = {"stream": "", "stream_options.include_usage": "stream"}
+MESSAGE_PARTS = ("tool_calls", "tool_call_id", "name")
 OPEN_GROUPS = ("Sampling", "Length & stop", "Output")
 ESCAPES = "One per line. Write \\n for a line break, \\t for a tab, \\x20 for a space, \\\\ for \\."
 EXTRA = "extra_body"  # the path of the free JSON box, which is no row of the table
@@ -199,6 +200,9 @@ def new_document(column: Mapping[str, Any] | None) -> dict[str, Any]:
         "prompt": "",
         "mode": "text",
         "messages": [{"role": "user", "content": ""}],
+        "prompts": [""],
+        "ids": "",
+        "headers": "",
         "values": dict.fromkeys(INITIAL, "true"),
         "extra": "",
         "labels": [],
@@ -225,6 +229,7 @@ def restored(document: Any) -> dict[str, Any] | None:
         **kept,
         "columns": [{**each, "values": _mapping(each.get("values"))} for each in columns],
         "messages": [_message(each) for each in messages if isinstance(each, dict)],
+        "prompts": [str(each) for each in kept.get("prompts", [])] or [""],
         "labels": [str(each) for each in kept.get("labels", [])],
         "force": False,
     }
@@ -267,7 +272,33 @@ def document_of(
     }
     if chats:
         document |= {"mode": "messages", "messages": [_message(m) for m in chats[0].messages]}
-    return document
+    lists = [r.prompt for r in requests if isinstance(r.prompt, list) and r.prompt]
+    if lists and all(isinstance(each, str) for each in lists[0]):
+        document |= {"mode": "list", "prompts": lists[0]}
+    elif lists:
+        document |= {"mode": "ids", "ids": json.dumps(lists[0])}
+    headers = requests[0].own_headers
+    return {**document, "headers": "\n".join(f"{name}: {headers[name]}" for name in headers)}
+
+
+def continued(
+    document: dict[str, Any], request: CompletionRequest, choice: ChoiceResult | None
+) -> dict[str, Any]:
+    """The document with the answer appended, to go on from there."""
+    text = choice.text if choice else ""
+    if request.operation != "chat":
+        prompt = request.prompt if isinstance(request.prompt, str) else ""
+        return {**document, "mode": "text", "prompt": prompt + text}
+    calls = [{"type": "function", **call} for call in (choice.tool_calls if choice else [])]
+    for call in calls:
+        call.pop("index", None)
+    answer = {"role": "assistant", "content": text} | ({"tool_calls": calls} if calls else {})
+    replies = [
+        {"role": "tool", "content": "", "tool_call_id": call.get("id", "")} for call in calls
+    ]
+    messages = [_message(message) for message in request.messages]
+    asked = replies or [{"role": "user", "content": ""}]
+    return {**document, "mode": "messages", "messages": [*messages, answer, *asked]}
 
 
 def _typed(request: CompletionRequest) -> dict[str, str]:
@@ -282,7 +313,10 @@ def _typed(request: CompletionRequest) -> dict[str, str]:
     return found
 
 
-def _message(message: Mapping[str, Any]) -> dict[str, str]:
+def _message(message: Mapping[str, Any]) -> dict[str, Any]:
     content = message.get("content")
+    if content is None:
+        content = ""
     text = content if isinstance(content, str) else json.dumps(content)
-    return {"role": str(message.get("role", "user")), "content": text}
+    kept = {name: message[name] for name in MESSAGE_PARTS if message.get(name)}
+    return {"role": str(message.get("role", "user")), "content": text, **kept}

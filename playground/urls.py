@@ -4,7 +4,7 @@ from django.contrib import admin
 from django.contrib.auth import views as auth
 from django.urls import include, path
 
-from playground.views import account, compose, health, history, reference
+from playground.views import account, compose, health, history, reference, tools
 
 comparison_urls = [
     path("", compose.start, name="start"),
@@ -25,6 +25,10 @@ urlpatterns = [
     path("runs/", include(run_urls)),
     path("history/", history.history, name="history"),
     path("reference/", reference.reference, name="reference"),
+    path("check/", tools.check, name="check"),
+    path("code/", tools.code, name="code"),
+    path("paste/", tools.paste, name="paste"),
+    path("connections/<int:pk>/tokens/", tools.tokens, name="tokens"),
     path("backends/", compose.backends, name="backends"),
     path("connections/<int:pk>/models/", compose.models, name="models"),
     path("login/", account.Login.as_view(), name="login"),

@@ -58,7 +58,7 @@ def fake_process() -> Iterator[str]:
 
 
 class Server:
-    """`with Server(folder) as server:`; `kill`, `terminate` and `start` again as often as wanted."""
+    """`with Server(folder) as server:`; `kill`, `terminate` and `start` it as often as wanted."""
 
     def __init__(self, data_dir: Path, **environment: str) -> None:
         self.data_dir = data_dir

@@ -36,6 +36,15 @@ def preview(text: str) -> str:
     return " ".join(storable(text[: 2 * PREVIEW]).split())[:PREVIEW]
 
 
+def letter(position: int) -> str:
+    """A, B … Z, AA: what a column is called."""
+    number, letters = position + 1, ""
+    while number:
+        number, rest = divmod(number - 1, 26)
+        letters = chr(ord("A") + rest) + letters
+    return letters
+
+
 class Visibility(models.TextChoices):
     TEAM = "team"
     PRIVATE = "private"
@@ -281,12 +290,7 @@ class Run(models.Model):
 
     @property
     def letter(self) -> str:
-        """A, B … Z, AA: what a column is called."""
-        number, letters = self.position + 1, ""
-        while number:
-            number, rest = divmod(number - 1, 26)
-            letters = chr(ord("A") + rest) + letters
-        return letters
+        return letter(self.position)
 
     @property
     def warning_list(self) -> list[str]:

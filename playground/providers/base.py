@@ -3,10 +3,10 @@
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import aiohttp
 import httpx
@@ -42,6 +42,14 @@ class Target:
     connect_timeout: float = 10  # seconds
     read_timeout: float = 300  # seconds between two chunks
     proxy: str = field(default="", repr=False)
+
+
+class Token(NamedTuple):
+    id: int
+    piece: str
+
+
+NO_TOKENIZER = "This backend does not tell its tokens."
 
 
 class Provider:
@@ -202,19 +210,36 @@ class Provider:
                 ErrorKind.BAD_JSON,
             )
 
-    # --- the models ---
+    # --- questions beside completions ---
 
     async def models(self, target: Target) -> list[str]:
         """Ids, as the service lists them; [] where it has no list. Raises ProviderError."""
         if self.models_path is None:
             return []
+        return self.model_ids(await self.ask(target, target.base_url + self.models_path))
+
+    async def tokens(self, target: Target, model: str, text: str, dialect: str) -> list[Token]:
+        """The text as tokens. Raises ProviderError, also where the service cannot tell."""
+        raise ProviderError(NO_TOKENIZER, ErrorKind.NOT_FOUND)
+
+    async def pieces(
+        self, target: Target, model: str, ids: Sequence[int], dialect: str
+    ) -> list[Token]:
+        """Token ids with the text that each stands for; raises as `tokens` does."""
+        raise ProviderError(NO_TOKENIZER, ErrorKind.NOT_FOUND)
+
+    async def ask(self, target: Target, url: str, body: Mapping[str, Any] | None = None) -> Any:
+        """The JSON that a GET, or a POST of `body`, is answered with. Raises ProviderError."""
         headers = {**target.headers}
         if target.key:
             headers["authorization"] = f"Bearer {target.key}"
-        url = target.base_url + self.models_path
         try:
-            response = await outbound.client(target.reaches_local, target.proxy).get(
-                url, headers=headers, timeout=target.connect_timeout
+            response = await outbound.client(target.reaches_local, target.proxy).request(
+                "GET" if body is None else "POST",
+                url,
+                content=None if body is None else _encoded(body),
+                headers=headers | ({} if body is None else {"content-type": "application/json"}),
+                timeout=target.connect_timeout,
             )
         except outbound.FAILURES as error:
             raise _failure(target, error, connected=False) from None
@@ -222,7 +247,7 @@ class Provider:
             raise self.refused(
                 from_response(response.status_code, response.headers, response.content, target.key)
             )
-        return self.model_ids(_json(response.content))
+        return _json(response.content)
 
     def model_ids(self, payload: Any) -> list[str]:
         data = payload.get("data") if isinstance(payload, Mapping) else None

@@ -19,7 +19,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from playground import embedded, forms, panel
 from playground.inputs import Problem
-from playground.models import Comparison, Connection, Run
+from playground.models import Comparison, Connection, Memory, Run
 from playground.models.teams import Membership, User
 from playground.parameters import OPERATIONS, Api
 from playground.providers import ProviderError
@@ -39,7 +39,21 @@ NO_TEAM = "You are in no team yet. Ask an admin to add you to one."
 
 @require_GET
 def compose(request: Request) -> HttpResponse:
-    return render(request, "compose.html", _page(request.user, None, []))
+    context = _page(request.user, None, [])
+    if source := request.GET.get("continue", ""):
+        context["document"] = _continued(request.user, source)
+    return render(request, "compose.html", context)
+
+
+def _continued(user: User, source: str) -> dict[str, Any]:
+    """The form of a run with its answer appended; 404 for a run that the user may not see."""
+    if not source.isascii() or not source.isdigit():
+        raise Http404
+    run = get_object_or_404(Run.objects.visible_to(user), pk=int(source))
+    asked = run.request_value()
+    document = panel.document_of([(run.connection_id, asked)], run.visibility)
+    choice = run.choices.first()
+    return panel.continued(document, asked, choice.result() if choice else None)
 
 
 @require_GET
@@ -64,7 +78,18 @@ def _page(user: User, found: Comparison | None, runs: Sequence[Run]) -> dict[str
         "refusal": _refusal(membership, connections),
         "backends": _backends(membership),
         "limit": settings.MAX_BODY,
+        "memories": _memories([each["id"] for each in connections]),
     }
+
+
+def _memories(connections: Sequence[int]) -> dict[int, dict[str, dict[str, Any]]]:
+    """What was ignored or refused: {connection: {model: {path: {kind, sentence, seen}}}}."""
+    found: dict[int, dict[str, dict[str, Any]]] = {}
+    for each in Memory.objects.filter(connection__in=connections):
+        by_path = found.setdefault(each.connection_id, {}).setdefault(each.model, {})
+        seen = f"{each.seen_at:%Y-%m-%d}"
+        by_path[each.path] = {"kind": each.kind, "sentence": each.sentence, "seen": seen}
+    return found
 
 
 def _connections(membership: Membership | None) -> list[dict[str, Any]]:

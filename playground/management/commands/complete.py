@@ -86,12 +86,14 @@ class Command(BaseCommand):
                 self.stderr.write(warning)
             if built.request is None:
                 raise CommandError(refusal(built.errors))
+            asked = asyncio.Event()
+            for number in (signal.SIGINT, signal.SIGTERM):
+                asyncio.get_running_loop().add_signal_handler(number, asked.set)
             comparison = await runner.start(membership, [(connection, built.request)])
             run = await comparison.runs.aget()
-            loop = asyncio.get_running_loop()
-            for number in (signal.SIGINT, signal.SIGTERM):
-                loop.add_signal_handler(number, lambda: loop.create_task(runner.stop(run)))
+            stopping = asyncio.create_task(stop_when(asked, run))
             written = await self.follow(run, quiet=options["json"])
+            stopping.cancel()
         finally:
             await runner.drain(0)
         ended: Run = await Run.objects.prefetch_related("choices").aget(pk=run.pk)
@@ -156,6 +158,11 @@ class Command(BaseCommand):
     def write(self, text: str) -> None:
         self.stdout.write(text, ending="")
         self.stdout.flush()
+
+
+async def stop_when(asked: asyncio.Event, run: Run) -> None:
+    await asked.wait()
+    await runner.stop(run)
 
 
 def read_prompt() -> str:

@@ -1,0 +1,130 @@
+"""What helps while a request is composed: doubts, code, paste, tokens."""
+
+import json
+from typing import Any
+from urllib.parse import urlsplit
+
+from asgiref.sync import async_to_sync
+from django.http import Http404, HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404, render
+from django.views.decorators.http import require_POST
+
+from playground import forms
+from playground.completion import CompletionRequest
+from playground.models import Connection
+from playground.pasted import read_pasted
+from playground.pasted.command import BadPaste
+from playground.providers import PROVIDERS, ProviderError
+from playground.runner import target_of
+from playground.snippets import Call, available
+from playground.views import Request
+
+MOST_TOKENS = 2000  # ids that are looked up one by one
+EXAMPLE_URL = "http://127.0.0.1:8080/v1"  # of the embedded backend, whose port changes
+
+
+def _usable(request: Request, pk: int) -> Connection:
+    membership = request.user.membership()
+    if membership is None:
+        raise Http404
+    return get_object_or_404(Connection.objects.usable_by(membership.team_id), pk=pk)
+
+
+def _draft(request: Request) -> forms.Draft | None:
+    try:
+        return forms.read(json.loads(request.POST.get("document", "")), request.user)
+    except (ValueError, RecursionError):
+        return None
+
+
+@require_POST
+def check(request: Request) -> HttpResponse:
+    """What each column would not send, and what its backend may dislike; nothing is run."""
+    draft = _draft(request)
+    columns = draft.columns if draft else []
+    return render(request, "_doubts.html", {"columns": columns, "several": len(columns) > 1})
+
+
+@require_POST
+def code(request: Request) -> HttpResponse:
+    """The request of one column as programs; the key is an environment variable."""
+    draft = _draft(request)
+    position = request.POST.get("column", "0")
+    columns = draft.columns if draft else []
+    column = columns[int(position)] if position.isdigit() and int(position) < len(columns) else None
+    if column is None or column.request is None or column.connection is None:
+        errors = column.errors if column else []
+        return render(request, "_code.html", {"errors": errors, "snippets": []})
+    snippets = _snippets(column.connection, column.request)
+    return render(request, "_code.html", {"snippets": snippets, "errors": []})
+
+
+def _snippets(connection: Connection, asked: CompletionRequest) -> list[dict[str, str]]:
+    provider = PROVIDERS[connection.provider]
+    call = Call(
+        asked,
+        connection.base_url or EXAMPLE_URL,
+        needs_key=provider.needs_key or connection.key() is not None,
+        path=provider.paths[asked.operation],
+    )
+    return [
+        {"name": name, "label": each.label, "language": each.language, "text": each.program(call)}
+        for name, each in available(call).items()
+    ]
+
+
+@require_POST
+def paste(request: Request) -> HttpResponse:
+    """A pasted curl command or JSON body as parts of the document: {"changes", "notes"}."""
+    text = request.POST.get("text", "")
+    membership = request.user.membership()
+    connections = list(Connection.objects.usable_by(membership.team_id if membership else None))
+    chosen = next((c for c in connections if str(c.pk) == request.POST.get("connection")), None)
+    try:
+        pasted = read_pasted(text, *((chosen.provider, chosen.dialect) if chosen else ()))
+        found = _with_origin(connections, pasted.base_url)
+        if found is not None and found != chosen:
+            pasted = read_pasted(text, found.provider, found.dialect)
+            pasted.changes["connection"] = found.pk
+    except BadPaste as error:
+        return JsonResponse({"error": str(error)}, status=422)
+    return JsonResponse({"changes": _as_modes(pasted.changes), "notes": pasted.notes})
+
+
+def _with_origin(connections: list[Connection], base_url: str) -> Connection | None:
+    wanted = urlsplit(base_url).netloc
+    return next((c for c in connections if wanted and urlsplit(c.base_url).netloc == wanted), None)
+
+
+def _as_modes(changes: dict[str, Any]) -> dict[str, Any]:
+    """A prompt that is a list belongs to another tab of the form."""
+    prompt = changes.get("prompt")
+    if not isinstance(prompt, list):
+        return changes
+    del changes["prompt"]
+    if all(isinstance(each, str) for each in prompt):
+        return {**changes, "mode": "list", "prompts": prompt}
+    return {**changes, "mode": "ids", "ids": json.dumps(prompt)}
+
+
+@require_POST
+def tokens(request: Request, pk: int) -> HttpResponse:
+    """{"tokens": [[id, piece]…]} of `text`, or of `ids` (a JSON list); else {"error"}."""
+    connection = _usable(request, pk)
+    model = request.POST.get("model", "")
+    try:
+        ids = json.loads(request.POST.get("ids", "null"))
+    except ValueError:
+        ids = None
+    try:
+        target = target_of(connection)
+        provider = PROVIDERS[connection.provider]
+        if isinstance(ids, list):
+            numbers = [each for each in ids if type(each) is int][:MOST_TOKENS]
+            found = async_to_sync(provider.pieces)(target, model, numbers, connection.dialect)
+        else:
+            text = request.POST.get("text", "")
+            found = async_to_sync(provider.tokens)(target, model, text, connection.dialect)
+    except ProviderError as error:
+        return JsonResponse({"error": error.message})
+    return JsonResponse({"tokens": found})

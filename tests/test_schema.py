@@ -1,0 +1,53 @@
+"""An answer in JSON against the schema that was sent."""
+
+from typing import Any
+
+import pytest
+
+from playground.completion import CompletionRequest
+from playground.schema import problem_with, schema_of
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"name": {"type": "string"}, "sizes": {"items": {"type": "integer"}}},
+    "required": ["name"],
+}
+
+
+@pytest.mark.parametrize(
+    ("values", "schema"),
+    [
+        ({}, None),
+        ({"response_format": {"type": "json_object"}}, None),
+        ({"response_format": {"type": "json_object", "schema": SCHEMA}}, SCHEMA),
+        ({"response_format": {"type": "json_schema", "json_schema": {"schema": SCHEMA}}}, SCHEMA),
+        ({"json_schema": SCHEMA}, SCHEMA),
+    ],
+)
+def test_it_finds_the_schema_in_the_request(values: dict[str, Any], schema: Any) -> None:
+    assert schema_of(CompletionRequest("local", "chat", "m", values=values)) == schema
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"name": "a", "sizes": [1]}', ""),
+        ('{"name": "a", "sizes": [1, "x"]}', "$.sizes[1]: 'x' is not of type 'integer'"),
+        ("{}", "$: 'name' is a required property"),
+        ("not json", "The answer is not JSON"),
+    ],
+)
+def test_it_names_the_path_that_fails(text: str, said: str) -> None:
+    assert problem_with(text, SCHEMA).startswith(said)
+    assert bool(problem_with(text, SCHEMA)) == bool(said)
+
+
+@pytest.mark.parametrize(
+    "schema", [{"type": "nonsense"}, {"$ref": "#/nowhere"}, {"pattern": "("}, {"minimum": "x"}]
+)
+def test_a_schema_that_cannot_be_applied_is_told_not_raised(schema: Any) -> None:
+    assert problem_with('"a"', schema)
+
+
+def test_without_a_schema_there_is_nothing_to_say() -> None:
+    assert problem_with("x", None) == ""
