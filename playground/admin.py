@@ -27,7 +27,8 @@ class SecretArea(forms.Textarea):
 class ConnectionForm(forms.ModelForm):
     """Secrets are write-only: they go in here and never come out."""
 
-    provider = forms.ChoiceField(choices=[(slug, p.label) for slug, p in PROVIDERS.items()])
+    provider = forms.ChoiceField(choices=lambda: [(s, p.label) for s, p in PROVIDERS.items()])
+    base_url = forms.CharField(label="Address", required=False, max_length=500)
     api_key = forms.CharField(
         label="API key",
         required=False,
@@ -59,6 +60,18 @@ class ConnectionForm(forms.ModelForm):
             "enabled",
         ]
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if "base_url" in self.fields:  # not for the embedded connection
+            self.fields["base_url"].help_text = addresses()
+            self.fields["provider"].help_text = " ".join(p.help for p in PROVIDERS.values())
+
+    def clean_base_url(self) -> str:
+        """Empty: the documented address of the provider."""
+        provider = PROVIDERS.get(self.cleaned_data.get("provider", ""))
+        default = provider.default_base_url if provider else ""
+        return str(self.cleaned_data["base_url"]).strip() or default
+
     def clean_api_key(self) -> str:
         return clean_key(self.cleaned_data["api_key"])
 
@@ -69,6 +82,12 @@ class ConnectionForm(forms.ModelForm):
             if not colon or not name.strip() or not _fits(line) or " " in name.strip():
                 raise ValidationError("Write one header a line, as “Name: value”.")
         return text
+
+
+def addresses() -> str:
+    """What an empty address stands for."""
+    known = ", ".join(f"{each.label} {each.default_base_url}" for each in PROVIDERS.values())
+    return f"Empty: the documented one ({known})."
 
 
 def _fits(line: str) -> bool:

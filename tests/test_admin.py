@@ -16,6 +16,7 @@ pytestmark = pytest.mark.django_db
 KEY = "sk-test-SECRET03"
 HEADER = "X-Secret: SECRET03-header"
 LIST = reverse("admin:playground_connection_changelist")
+ADD = reverse("admin:playground_connection_add")
 
 
 @pytest.fixture
@@ -232,3 +233,14 @@ def test_there_is_no_page_of_keys_or_runs(admin: Client) -> None:
     text = admin.get(reverse("admin:index")).content.decode()
     assert "apikey" not in text
     assert "choice" not in text
+
+
+def test_an_empty_address_is_the_providers_documented_one(admin: Client) -> None:
+    form = {"name": "octo", "provider": "octoai", "base_url": "", "enabled": "on"}
+    answer = admin.post(ADD, form)
+    assert answer.status_code == 302
+    assert Connection.objects.get(name="octo").base_url == "https://text.octoai.run/v1"
+
+
+def test_it_says_that_the_hosted_octoai_has_ended(admin: Client) -> None:
+    assert "2024-10-31" in admin.get(ADD).content.decode()
