@@ -693,6 +693,22 @@ def unregister(path: str) -> None:
     PARAMETERS.remove(parameter(path))
 
 
+def extend(path: str, *supports: On) -> None:
+    """Says at run time how further APIs take a row; KeyError for an unknown path."""
+    position = PARAMETERS.index(parameter(path))
+    known = PARAMETERS[position]
+    added = {api: each.support(api, path, known.kind) for each in supports for api in each.apis}
+    PARAMETERS[position] = replace(known, supports={**known.supports, **added})
+
+
+def withdraw(provider: str) -> None:
+    """Takes back what the rows say of a provider."""
+    for position, known in enumerate(PARAMETERS):
+        kept = {api: each for api, each in known.supports.items() if api.provider != provider}
+        if len(kept) < len(known.supports):
+            PARAMETERS[position] = replace(known, supports=kept)
+
+
 # The facts.
 
 ACCEPTED, EXTENSION, COMING_SOON, FORWARDED, IGNORED, REFUSED, UNESTABLISHED = Status
