@@ -87,10 +87,12 @@ class ChunkParser:
         extra = self.extras.setdefault(index, {})
         _lay_over(extra, choice, CHOICE_EVENTS)
         for name, values in (("message", part), ("logprobs", rest(choice.get("logprobs")))):
-            if isinstance(values, Mapping):
-                _lay_over(extra.setdefault(name, {}), values, MESSAGE_EVENTS)
-            else:
+            if not isinstance(values, Mapping):
                 extra[name] = values
+                continue
+            if not isinstance(extra.get(name), dict):
+                extra[name] = {}
+            _lay_over(extra[name], values, MESSAGE_EVENTS)
 
     def whole(self) -> None:
         """The answer came in one piece: nothing is open any more, finish reason or not."""

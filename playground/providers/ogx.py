@@ -4,6 +4,7 @@ Its streams end without `[DONE]`, its validation errors are Python reprs inside 
 its model ids are `provider/model`: what the readers of all providers take.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +13,7 @@ from playground.providers.base import Provider
 from playground.providers.errors import ProviderError
 
 NO_RETRY_AFTER = " (OGX has tried three times, and does not pass on when to try again)"
+NO_WORDS = " (from the model server behind OGX, without a reason)"
 
 
 class OGX(Provider):
@@ -25,6 +27,8 @@ class OGX(Provider):
     needs_key = False
 
     def refused(self, error: ProviderError) -> ProviderError:
+        if re.fullmatch(r"Error code: \d+", error.message):
+            error.message += NO_WORDS
         # Its own client retries and swallows the upstream's Retry-After.
         if error.kind is ErrorKind.RATE_LIMIT and error.retry_after is None:
             error.message += NO_RETRY_AFTER

@@ -49,6 +49,9 @@ def _guarded_socket(address: tuple[object, ...]) -> socket.socket:
 def _session(local: bool) -> aiohttp.ClientSession:
     connector = aiohttp.TCPConnector(
         limit=0,  # the default of 100 would make the rest wait without a word
+        # A server may close a kept connection just as the next request goes out (OGX does so after
+        # most of its errors), and a completion is never sent twice.
+        force_close=True,
         socket_factory=None if local else _guarded_socket,
     )
     return aiohttp.ClientSession(
