@@ -8,7 +8,7 @@ import pytest
 
 from playground.completion import Batch, CompletionRequest, Outcome, fold
 from playground.providers import PROVIDERS, ProviderError, Target, base
-from tests.fake_provider import FakeProvider, error_reply
+from tests.fake_provider import FakeProvider, error_reply, words
 from tests.fake_services import WORDS, serve_octoai
 
 OCTOAI = PROVIDERS["octoai"]
@@ -126,7 +126,7 @@ FLAT = {"object": "error", "message": "Broken", "type": "t", "code": None, "para
 
 
 @pytest.mark.parametrize(
-    ("faults", "words"),
+    ("faults", "sentence"),
     [
         (None, "Broken"),
         ({}, "Broken"),
@@ -136,18 +136,24 @@ FLAT = {"object": "error", "message": "Broken", "type": "t", "code": None, "para
     ],
 )
 async def test_its_flat_error_names_the_fields(
-    provider: FakeProvider, target: Target, faults: Any, words: str
+    provider: FakeProvider, target: Target, faults: Any, sentence: str
 ) -> None:
     provider.reply_with(error_reply(500, {**FLAT, "validation_errors": faults}))
     with pytest.raises(ProviderError) as raised:
         await ask(target)
-    assert (raised.value.message, raised.value.status) == (words, 500)
+    assert (raised.value.message, raised.value.status) == (sentence, 500)
 
 
-async def test_without_a_key_nothing_is_sent(provider: FakeProvider, target: Target) -> None:
+async def test_without_a_key_nothing_is_sent_to_the_hosted_service(target: Target) -> None:
+    hosted = dataclasses.replace(target, key="", base_url=OCTOAI.default_base_url)
     with pytest.raises(ProviderError, match="No key is set for this OctoAI connection"):
-        await ask(dataclasses.replace(target, key=""))
-    assert provider.posts == []
+        await ask(hosted)
+
+
+async def test_an_octostack_may_stand_open(provider: FakeProvider, target: Target) -> None:
+    provider.reply_with(words(1))
+    assert (await ask(dataclasses.replace(target, key=""))).choices[0].text == "w0 "
+    assert "authorization" not in provider.posts[0].headers
 
 
 async def test_it_lists_no_models_and_asks_for_none(provider: FakeProvider, target: Target) -> None:

@@ -77,6 +77,10 @@ class Provider:
         status = status_of(payload)
         return words if status is None or str(status) in words else f"{words} (status {status})"
 
+    def wants_key(self, base_url: str) -> bool:
+        """Whether a request to this address without a key is not even sent."""
+        return self.needs_key
+
     def refused(self, error: ProviderError) -> ProviderError:
         """An answer with an error status, said as this service's users need it."""
         return error
@@ -87,7 +91,7 @@ class Provider:
         self, target: Target, request: CompletionRequest
     ) -> AsyncIterator[StreamEvent]:
         """Raises ProviderError; what was yielded before stays valid."""
-        if self.needs_key and not target.key:
+        if not target.key and self.wants_key(target.base_url):
             raise ProviderError(
                 f"No key is set for this {self.label} connection. An admin can add one.",
                 ErrorKind.AUTH,

@@ -6,6 +6,7 @@ completions, usage on the last chunk with content) the readers of all providers 
 
 from playground.providers.base import Provider
 
+HOSTED = "https://text.octoai.run"
 ENDED = (
     "The hosted service of OctoAI ended on 2024-10-31, so its address no longer answers. "
     "This is for OctoStack, or for another server with the same API."
@@ -16,5 +17,9 @@ class OctoAI(Provider):
     slug = "octoai"
     label = "OctoAI"
     help = ENDED
-    default_base_url = "https://text.octoai.run/v1"
+    default_base_url = f"{HOSTED}/v1"
     models_path = None
+
+    def wants_key(self, base_url: str) -> bool:
+        """An OctoStack of one's own may stand open."""
+        return base_url.startswith(HOSTED)

@@ -104,7 +104,7 @@ def test_sigterm_keeps_the_text_and_closes_the_sockets_cleanly(
     asyncio.run(follow_and_stop())
     assert {end["status"] for end in follower.ends.values()} == {"interrupted"}
     assert not follower.wrong()
-    check_interrupted(server, {run: 1 for run in runs})
+    check_interrupted(server, dict.fromkeys(runs, 1))
     assert "Traceback" not in server.output
 
 
