@@ -227,6 +227,12 @@ def test_lists_of_prompts_and_token_ids_come_back(prompt: Any) -> None:
     assert same(again(request), request)
 
 
+def test_a_body_too_long_for_an_argument_comes_back() -> None:
+    request = request_to_api(LLAMA_COMPLETIONS, {"top_k": 1}, prompt='It\'s "long" $x. ' * 9000)
+    assert "<<'" in curl(request)
+    assert same(again(request), request)
+
+
 def test_a_conversation_with_tools_comes_back() -> None:
     call = {"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     messages = (

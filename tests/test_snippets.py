@@ -174,13 +174,15 @@ def test_the_key_is_an_environment_variable(provider_slug: str, variable: str) -
 def test_clients_are_offered_where_they_can_send_the_request() -> None:
     def names(slug: str, url: str = "https://x.example/v1", **changes: Any) -> set[str]:
         path = changes.pop("path", "")
-        request = request_to_api(Api(slug, "", "completions"), {}, **changes)
+        values = changes.pop("values", {})
+        request = request_to_api(Api(slug, "", "completions"), values, **changes)
         return set(available(Call(request, url, path=path)))
 
     plain = {"curl", "httpx", "fetch"}
     assert names("pulze") == {*plain, "openai"}
     assert names("octoai") == {*plain, "openai", "octoai"}
     assert names("ogx") == {*plain, "openai", "ogx"}
+    assert names("ogx", values={"temperature": 3}) == {*plain, "openai"}  # it drops fields then
     assert names("ogx", "https://x.example/api") == {*plain, "openai"}  # it adds /v1 itself
     assert names("octoai", path="/generate") == plain
     assert names("ogx", model="") == plain

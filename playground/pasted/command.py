@@ -122,6 +122,11 @@ IDLE = re.compile(
     "|no-progress-meter|tcp-nodelay|no-keepalive|path-as-is|ssl-no-revoke|fail-early)"
 )
 WINDOWS_SIGN = re.compile(r"\^[ \t]*\r?\n|^\S+\s+\^\"")
+HERE = re.compile(  # a quoted here-document, in which the shell changes nothing
+    r"(?:-d|--data(?:-binary)?|--json)\s+@-\s+<<\s*(['\"])(?P<end>\w+)\1[ \t]*\r?\n"
+    r"(?P<body>.*?)\r?\n(?P=end)[ \t]*(?=[\r\n]|$)",
+    re.S,
+)
 ASSIGNMENT = r"[A-Za-z_]\w*=\S*\s+"
 START = re.compile(rf"(?:[$%]\s+)?(?:{ASSIGNMENT})*curl(?:\.exe)?(?=\s)")
 
@@ -135,7 +140,11 @@ def read_command(text: str) -> Command:
     if WINDOWS_SIGN.search(text):
         raise BadPaste(WINDOWS)
     command = Command()
-    rest = list(words(text[started.end() :] if started else text))
+    text = text[started.end() :] if started else text
+    if here := HERE.search(text):
+        command.body = here["body"]
+        text = text[: here.start()] + text[here.end() :]
+    rest = list(words(text))
     rest.reverse()
     while rest:
         word = rest.pop()

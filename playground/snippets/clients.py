@@ -68,11 +68,12 @@ def _octoai_unnamed(call: Call) -> str:
 def ogx(call: Call) -> str:
     """The client is for Python 3.12 and newer."""
     named, further = _split(call.request, call.request.api, Status.ACCEPTED)
-    key = f', api_key=os.environ["{call.key}"]' if call.needs_key else ""
+    headers = call.request.headers()
+    options = f", default_headers={PYTHON.text(headers)}" if headers else ""
+    options += f', api_key=os.environ["{call.key}"]' if call.needs_key else ""
     return (
         imports(["os"] if call.needs_key else [], "from ogx_client import OgxClient")
-        + f"headers = {PYTHON.text(call.request.headers())}\n"
-        + f"client = OgxClient(base_url={PYTHON.text(call.root)}{key}, default_headers=headers)\n"
+        + f"client = OgxClient(base_url={PYTHON.text(call.root)}{options})\n"
         + _asked(call, f"client.{_resource(call)}.create", named, {"extra_body": further})
     )
 
