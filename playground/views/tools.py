@@ -1,7 +1,6 @@
 """What helps while a request is composed: doubts, code, paste, tokens."""
 
 import json
-from typing import Any
 from urllib.parse import urlsplit
 
 from asgiref.sync import async_to_sync
@@ -88,23 +87,12 @@ def paste(request: Request) -> HttpResponse:
             pasted.changes["connection"] = found.pk
     except BadPaste as error:
         return JsonResponse({"error": str(error)}, status=422)
-    return JsonResponse({"changes": _as_modes(pasted.changes), "notes": pasted.notes})
+    return JsonResponse({"changes": pasted.changes, "notes": pasted.notes})
 
 
 def _with_origin(connections: list[Connection], base_url: str) -> Connection | None:
     wanted = urlsplit(base_url).netloc
     return next((c for c in connections if wanted and urlsplit(c.base_url).netloc == wanted), None)
-
-
-def _as_modes(changes: dict[str, Any]) -> dict[str, Any]:
-    """A prompt that is a list belongs to another tab of the form."""
-    prompt = changes.get("prompt")
-    if not isinstance(prompt, list):
-        return changes
-    del changes["prompt"]
-    if all(isinstance(each, str) for each in prompt):
-        return {**changes, "mode": "list", "prompts": prompt}
-    return {**changes, "mode": "ids", "ids": json.dumps(prompt)}
 
 
 @require_POST
