@@ -28,6 +28,7 @@ MAP = {
     "playground.recorder": (ACTIONS, "runner"),
     "playground.reaper": (ACTIONS, "runner"),
     "playground.runner": (ACTIONS, "runner"),
+    "playground.probe": (ACTIONS, "runner"),
     "playground.forms": (ACTIONS, "forms"),
     "playground.inputs": (ACTIONS, "forms"),
     "playground.doubts": (ACTIONS, "forms"),

@@ -63,7 +63,7 @@ def _snippets(connection: Connection, asked: CompletionRequest) -> list[dict[str
     call = Call(
         asked,
         connection.base_url or EXAMPLE_URL,
-        needs_key=provider.needs_key or connection.key() is not None,
+        needs_key=provider.wants_key(connection.base_url) or connection.key() is not None,
         path=provider.paths[asked.operation],
     )
     return [

@@ -42,16 +42,21 @@ def _make(folder: Path, packages: list[str], python: tuple[int, int]) -> None:
         [interpreter, "-m", "venv", folder],
         [folder / "bin" / "pip", "install", "--quiet", "--disable-pip-version-check", *packages],
     ):
-        done = subprocess.run(
-            [str(word) for word in command],
-            capture_output=True,
-            text=True,
-            timeout=INSTALL_SECONDS,
-            check=False,
-        )
-        if done.returncode:
-            reason = done.stderr.strip().splitlines()[-1:]
-            missing(f"{', '.join(packages)} cannot be installed here: {' '.join(reason)}")
+        try:
+            done = subprocess.run(
+                [str(word) for word in command],
+                capture_output=True,
+                text=True,
+                timeout=INSTALL_SECONDS,
+                check=False,
+            )
+            reason = " ".join(done.stderr.strip().splitlines()[-1:])
+        except subprocess.TimeoutExpired:
+            reason = f"it takes more than {INSTALL_SECONDS} s."
+        else:
+            if done.returncode == 0:
+                continue
+        missing(f"{', '.join(packages)} cannot be installed here: {reason}")
 
 
 def _interpreter(least: tuple[int, int]) -> str | None:

@@ -25,7 +25,8 @@ from tests.server import free_port
 from tests.services.conftest import with_model
 from tests.services.environments import environment
 
-pytestmark = pytest.mark.services
+# The first run makes an environment; that takes its time where the network is slow.
+pytestmark = [pytest.mark.services, pytest.mark.timeout(600)]
 
 OGX = PROVIDERS["ogx"]
 LLAMA = f"local/{MODEL}"
@@ -79,8 +80,13 @@ Start = Callable[[str], Any]
 
 @pytest.fixture(scope="module")
 def start(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Start:
-    """Starts an OGX with a configuration; its address."""
+    """Starts an OGX with a configuration; its address.
+
+    With its default log, each error of an upstream would stall the server for seconds.
+    """
     program = environment(request.config, "ogx-env", ["ogx==1.5.0"], python=(3, 12)) / "ogx"
+
+    inherited = {name: value for name, value in os.environ.items() if "API_KEY" not in name}
 
     @contextmanager
     def running(config: str) -> Iterator[str]:
@@ -91,8 +97,7 @@ def start(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
             process = subprocess.Popen(
                 [program, "run", "config.yaml"],
                 cwd=folder,
-                # Its default log stalls the server for seconds at each error of an upstream.
-                env={**os.environ, "HOME": str(folder), "OGX_LOG_FORMAT": "json"},
+                env={**inherited, "HOME": str(folder), "OGX_LOG_FORMAT": "json"},
                 stdout=log,
                 stderr=log,
             )

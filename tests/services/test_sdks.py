@@ -18,7 +18,8 @@ from tests.fake_provider import FakeProvider, error_reply
 from tests.fake_services import WORDS, serve_octoai, serve_pulze, transcript
 from tests.services.environments import environment
 
-pytestmark = pytest.mark.services
+# The first run makes an environment; that takes its time where the network is slow.
+pytestmark = [pytest.mark.services, pytest.mark.timeout(600)]
 
 TEXT = "".join(WORDS)
 Run = Callable[[str], Any]

@@ -1,0 +1,46 @@
+"""A probe asks about each parameter once and remembers what did not happen."""
+
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from playground.models import Connection, Memory
+from playground.parameters import Api, Status, for_api
+from playground.probe import ASKED, requests
+from tests.fake_provider import FakeProvider, Received, Reply, error_reply, words
+
+
+def test_it_asks_about_what_the_api_is_said_to_take(connection: Connection) -> None:
+    asked = {path for each in requests(connection, "completions", "m") for path in each.values}
+    rows = for_api(Api("local", "llama.cpp", "completions"))
+    ignored = {row.path for row, support in rows if support.status is Status.IGNORED}
+    assert {"temperature", "seed", "stop", "logprobs", "n"} <= asked
+    assert not asked & ignored
+    assert Status.IGNORED not in ASKED
+
+
+def picky(request: Received) -> Reply:
+    body: dict[str, Any] = request.json
+    if "mirostat" in body:
+        return error_reply(400, {"error": {"message": "Unknown field: mirostat"}})
+    return words(2, None)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_command_fills_the_memory(
+    connection: Connection, provider: FakeProvider, capsys: pytest.CaptureFixture[str]
+) -> None:
+    provider.reply_with(picky)
+    call_command("probe", "fake", model="fake-1")
+    found = set(Memory.objects.values_list("path", "kind"))
+    assert ("mirostat", "refused") in found
+    assert ("logprobs", "ignored") in found
+    assert ("temperature", "ignored") not in found
+    assert "mirostat: refused" in capsys.readouterr().out
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_unknown_connection_is_told(db: None) -> None:
+    with pytest.raises(CommandError, match="no connection named"):
+        call_command("probe", "nope")
