@@ -1,16 +1,12 @@
 """A provider: a request in, an iterator of stream events out. Knows no Django."""
 
 import asyncio
-import json
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-import aiohttp
 import httpx
-import orjson
 
 from playground.completion import CompletionRequest, ErrorKind, StreamEvent
 from playground.providers import outbound
@@ -25,23 +21,12 @@ from playground.providers.errors import (
     message_of,
     status_of,
 )
-from playground.providers.sse import EventReader, TooLong
+from playground.providers.sse import EventReader
+from playground.providers.target import Target, failure_of
+from playground.providers.wire import encoded, limited, parsed, payloads_of
 
 LONGEST_ERROR = 256 * 1024  # bytes of an error body that are read
 LONGEST_ANSWER = 64 * 1024 * 1024  # bytes of an answer in one piece
-
-
-@dataclass(frozen=True)
-class Target:
-    """Where a request goes, and with what."""
-
-    base_url: str
-    key: str = field(default="", repr=False)
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    reaches_local: bool = False
-    connect_timeout: float = 10  # seconds
-    read_timeout: float = 300  # seconds between two chunks
-    proxy: str = field(default="", repr=False)
 
 
 class Token(NamedTuple):
@@ -130,7 +115,7 @@ class Provider:
             async with outbound.client(target.reaches_local, target.proxy).stream(
                 "POST",
                 url,
-                content=_encoded(request.body()),
+                content=encoded(request.body()),
                 headers=headers,
                 timeout=httpx.Timeout(target.read_timeout, connect=target.connect_timeout),
             ) as response:
@@ -140,13 +125,13 @@ class Provider:
                         from_response(
                             response.status_code,
                             response.headers,
-                            await _limited(response, LONGEST_ERROR, cut=True),
+                            await limited(response, LONGEST_ERROR, cut=True),
                             target.key,
                         )
                     )
                 yield response
         except outbound.FAILURES as error:
-            raise _failure(target, error, connected) from None
+            raise failure_of(target, error, connected) from None
 
     async def _read(
         self, response: httpx.Response, parser: ChunkParser, began: float
@@ -160,7 +145,7 @@ class Provider:
                 response.status_code,
             )
         if "json" in content_type and "event-stream" not in content_type:
-            for event in self._whole(await _limited(response, LONGEST_ANSWER), parser, began):
+            for event in self._whole(await limited(response, LONGEST_ANSWER), parser, began):
                 yield event
             return
         async for event in self._events(response, parser, began):
@@ -168,7 +153,7 @@ class Provider:
 
     def _whole(self, body: bytes, parser: ChunkParser, began: float) -> Iterator[StreamEvent]:
         """An answer in one piece: asked for, or from a server that ignores `stream`."""
-        payload = _json(body)
+        payload = parsed(body)
         if not isinstance(payload, Mapping):
             raise ProviderError("The answer is not a JSON object.", ErrorKind.BAD_JSON)
         parser.raw = body
@@ -185,13 +170,13 @@ class Provider:
         reader = EventReader()
         broken = 0
         done = False
-        async for payloads in _payloads(response, reader):
+        async for payloads in payloads_of(response, reader):
             at = _since(began)
             for raw in payloads:
                 if raw.strip() == b"[DONE]":
                     done = True
                     break
-                payload = _json(raw)
+                payload = parsed(raw)
                 if isinstance(payload, Mapping):
                     parser.raw = raw
                     for event in parser.parse(payload, at):
@@ -241,17 +226,17 @@ class Provider:
             response = await outbound.client(target.reaches_local, target.proxy).request(
                 "GET" if body is None else "POST",
                 url,
-                content=None if body is None else _encoded(body),
+                content=None if body is None else encoded(body),
                 headers=headers | ({} if body is None else {"content-type": "application/json"}),
                 timeout=target.connect_timeout,
             )
         except outbound.FAILURES as error:
-            raise _failure(target, error, connected=False) from None
+            raise failure_of(target, error, connected=False) from None
         if response.status_code >= 300:
             raise self.refused(
                 from_response(response.status_code, response.headers, response.content, target.key)
             )
-        return _json(response.content)
+        return parsed(response.content)
 
     def model_ids(self, payload: Any) -> list[str]:
         data = payload.get("data") if isinstance(payload, Mapping) else None
@@ -261,112 +246,6 @@ class Provider:
 
 def _since(began: float) -> float:
     return (time.monotonic() - began) * 1000
-
-
-def _encoded(body: Mapping[str, Any]) -> bytes:
-    """The body in UTF-8; lone surrogates travel as escapes."""
-    try:
-        return json.dumps(body, ensure_ascii=False, allow_nan=False).encode()
-    except UnicodeEncodeError:
-        return json.dumps(body, allow_nan=False).encode()
-
-
-class _Broken:
-    """Stands for a payload that is not JSON: neither an object nor null."""
-
-
-def _json(raw: bytes) -> Any:
-    try:
-        return orjson.loads(raw)
-    except orjson.JSONDecodeError:
-        pass
-    try:
-        # Slower and more tolerant: stray bytes, lone surrogates, NaN.
-        return json.loads(raw.decode("utf-8", "replace"))
-    except (ValueError, RecursionError):
-        return _Broken()
-
-
-async def _payloads(response: httpx.Response, reader: EventReader) -> AsyncIterator[list[bytes]]:
-    """The payloads of each read, and at a clean end those that were pending."""
-    try:
-        async for received in response.aiter_bytes():
-            if payloads := reader.feed(received):
-                yield payloads
-    except TooLong as error:
-        raise ProviderError(str(error), ErrorKind.BAD_CONTENT) from None
-    if payloads := reader.close():
-        yield payloads
-
-
-async def _limited(response: httpx.Response, limit: int, cut: bool = False) -> bytes:
-    """The body up to a limit; beyond it either cut or an error."""
-    body = bytearray()
-    async for received in response.aiter_bytes():
-        body += received
-        if len(body) > limit:
-            if cut:
-                break
-            raise ProviderError(
-                f"The answer is longer than {limit // 1024 // 1024} MB.", ErrorKind.BAD_CONTENT
-            )
-    return bytes(body[:limit])
-
-
-def _failure(target: Target, error: Exception, connected: bool) -> ProviderError:
-    # The transport calls every failed connection a timeout; what it was made from is exact.
-    if isinstance(error.__cause__, TimeoutError):
-        return _timeout(target, error)
-    if isinstance(error, httpx.InvalidURL | httpx.UnsupportedProtocol):
-        return ProviderError(
-            "The connection's address is not a web address. An admin can correct it.",
-            ErrorKind.CONNECTION,
-        )
-    if isinstance(error, aiohttp.ClientResponseError):
-        return ProviderError(
-            f"The server at {target.base_url} answered, but not as a web server does. "
-            "Check the connection's address.",
-            ErrorKind.BAD_CONTENT,
-        )
-    return _broken(target, error, connected)
-
-
-def _timeout(target: Target, error: Exception) -> ProviderError:
-    if isinstance(error, httpx.ReadTimeout):
-        sentence = f"The server sent nothing for {target.read_timeout:g} s."
-    else:
-        sentence = (
-            f"The server could not be reached at {target.base_url} "
-            f"within {target.connect_timeout:g} s."
-        )
-    return ProviderError(sentence, ErrorKind.TIMEOUT)
-
-
-def _broken(target: Target, error: Exception, connected: bool) -> ProviderError:
-    if connected:
-        return ProviderError(
-            "The connection to the server broke off before the answer was complete; "
-            "what had arrived is kept.",
-            ErrorKind.TRUNCATED,
-        )
-    reason = _reason(error)
-    if outbound.REFUSED in reason:
-        sentence = (
-            f"{target.base_url} {outbound.REFUSED}. An admin can set “may reach private addresses”."
-        )
-    else:
-        sentence = f"The server could not be reached at {target.base_url}: {reason.rstrip('.')}."
-    return ProviderError(sentence, ErrorKind.CONNECTION)
-
-
-def _reason(error: BaseException) -> str:
-    """The innermost cause in plain words."""
-    while error.__cause__ is not None:
-        error = error.__cause__
-    inner = getattr(error, "os_error", error)
-    if getattr(inner, "errno", None) == 111:
-        return "nothing is listening there (connection refused)"
-    return getattr(inner, "strerror", None) or str(inner) or type(inner).__name__
 
 
 async def close() -> None:

@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from playground.completion import ErrorKind
-from playground.providers.base import NO_TOKENIZER, Provider, Target, Token
+from playground.providers.base import NO_TOKENIZER, Provider, Token
 from playground.providers.errors import ProviderError
+from playground.providers.target import Target
 
 
 class Local(Provider):
