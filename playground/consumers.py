@@ -18,8 +18,8 @@ from django.http import HttpRequest
 
 from playground.database import in_thread
 from playground.hub import FAULT, SESSION_ENDED, Item, group, hub
+from playground.log import to_json
 from playground.models import Run, User
-from playground.recorder import to_json
 from playground.runner import runner
 
 logger = logging.getLogger(__name__)

@@ -12,9 +12,9 @@ from django.utils import timezone
 
 from playground.completion import RunStatus
 from playground.hub import Item
+from playground.log import Ending, close_run
 from playground.models import Process, Run
 from playground.models.runs import LIVE
-from playground.recorder import Ending, close_run
 
 CUT_OFF = Ending(
     RunStatus.INTERRUPTED,

@@ -19,10 +19,11 @@ from playground import embedded
 from playground.completion import CompletionRequest, ErrorKind, RunStatus
 from playground.database import in_thread
 from playground.hub import RESTARTING, Item, hub
+from playground.log import Ending
 from playground.models import Comparison, Connection, Membership, Process, Run
 from playground.providers import PROVIDERS, ProviderError, Target, base
 from playground.reaper import CUT_OFF, NOT_SENT, Reaper, this_process
-from playground.recorder import TICK, Ending, Recorder
+from playground.recorder import TICK, Recorder
 
 logger = logging.getLogger(__name__)
 

@@ -20,8 +20,8 @@ from playground.asgi import application, is_own
 from playground.consumers import Following, _follow
 from playground.database import in_thread
 from playground.hub import RESTARTING, SESSION_ENDED, hub
+from playground.log import Ending, close_run
 from playground.models import Comparison, Connection, Process, Run, RunEvent, User
-from playground.recorder import Ending, close_run
 from playground.runner import Runner
 from tests.conftest import request_to
 from tests.fake_provider import FakeProvider, Reply, text_event, word_pieces

@@ -25,6 +25,7 @@ MAP = {
     "playground.providers": (STATE, "providers"),
     "playground.database": (ACTIONS, "runner"),
     "playground.hub": (ACTIONS, "runner"),
+    "playground.log": (ACTIONS, "runner"),
     "playground.recorder": (ACTIONS, "runner"),
     "playground.reaper": (ACTIONS, "runner"),
     "playground.runner": (ACTIONS, "runner"),

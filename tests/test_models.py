@@ -27,9 +27,10 @@ from playground.models import (
     User,
     first_start,
 )
+from playground.models.choices import packed, unpacked
 from playground.models.connections import clean_base_url, clean_key, origin
 from playground.models.labels import clean_label
-from playground.models.runs import packed, preview, unpacked
+from playground.models.runs import preview
 from tests.conftest import request_to
 
 pytestmark = pytest.mark.django_db

@@ -15,10 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from playground import recorder as module
-from playground.completion import RunStatus, StreamEvent
+from playground.completion import RunStatus, StreamEvent, storable
 from playground.hub import Item
+from playground.log import Ending, to_json
 from playground.models import Comparison, Connection, Process, Run, RunEvent, User
-from playground.recorder import Ending, Recorder, storable, to_json
+from playground.recorder import Recorder
 from tests.conftest import request_to
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -1,9 +1,11 @@
 """State: teams, connections, runs, labels. Knows no provider and no HTTP."""
 
+from playground.models.choices import Choice
 from playground.models.connections import ApiKey, Connection
 from playground.models.labels import Label, RunLabel
 from playground.models.lessons import Memory
-from playground.models.runs import Choice, Comparison, Process, Run, RunEvent
+from playground.models.processes import Process
+from playground.models.runs import Comparison, Run, RunEvent
 from playground.models.teams import LoginLink, Membership, Team, User, first_start
 
 __all__ = [

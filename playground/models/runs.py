@@ -5,7 +5,6 @@ surrogates and NaN in jsonb, and reorders keys.
 """
 
 import json
-import zlib
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
@@ -16,7 +15,6 @@ from django.urls import reverse
 from django.utils import timezone
 
 from playground.completion import (
-    ChoiceResult,
     CompletionRequest,
     Outcome,
     RunStatus,
@@ -26,6 +24,7 @@ from playground.lessons import Lesson, lessons_of, lessons_of_refusal
 from playground.models.connections import Connection
 from playground.models.labels import Label, RunLabel
 from playground.models.lessons import Memory
+from playground.models.processes import Process
 from playground.models.teams import Membership, User
 
 PREVIEW = 200  # characters
@@ -50,19 +49,6 @@ class Visibility(models.TextChoices):
     PRIVATE = "private"
 
 
-class Process(models.Model):
-    """A server or command that owns runs. Its heartbeat is a counter, never a clock."""
-
-    host = models.CharField(max_length=200)
-    pid = models.PositiveIntegerField()
-    started = models.CharField(max_length=40)  # tells a reused pid from the old one
-    heartbeat = models.PositiveBigIntegerField(default=0)
-    ended_at = models.DateTimeField(null=True)
-
-    def __str__(self) -> str:
-        return f"{self.host}:{self.pid}"
-
-
 class VisibleQuerySet(models.QuerySet[Any]):
     """Rows with team, author, visibility and deleted_at."""
 
@@ -81,7 +67,7 @@ class ComparisonQuerySet(VisibleQuerySet):
         membership: Membership,
         columns: Sequence[tuple[Connection, CompletionRequest]],
         *,
-        owner: "Process",
+        owner: Process,
         document: str = "",
         visibility: str = Visibility.TEAM,
     ) -> "Comparison":
@@ -250,7 +236,7 @@ class Run(models.Model):
         position: int,
         connection: Connection,
         request: CompletionRequest,
-        owner: "Process",
+        owner: Process,
     ) -> "Run":
         """An unsaved run of a comparison."""
         return cls(
@@ -366,55 +352,3 @@ class RunEvent(models.Model):
 
     def __str__(self) -> str:
         return f"run {self.run_id} #{self.seq}"
-
-
-def packed(value: Any) -> bytes:
-    return zlib.compress(json.dumps(value, separators=(",", ":")).encode(), 6) if value else b""
-
-
-def unpacked(value: bytes | memoryview | None) -> Any:
-    return json.loads(zlib.decompress(bytes(value))) if value else []
-
-
-class Choice(models.Model):
-    """One output of a run."""
-
-    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="choices")
-    index = models.PositiveIntegerField()
-    text = models.TextField(blank=True)
-    reasoning = models.TextField(blank=True)
-    tool_calls = models.TextField(blank=True)  # JSON
-    finish_reason = models.CharField(max_length=100, null=True)
-    sha256 = models.CharField(max_length=64)  # of the text in UTF-8
-    packed_logprobs = models.BinaryField(default=b"")
-    packed_timeline = models.BinaryField(default=b"")
-
-    class Meta:
-        ordering = ["index"]
-        constraints = [
-            models.UniqueConstraint(fields=["run", "index"], name="one_choice_per_run_and_index")
-        ]
-
-    def __str__(self) -> str:
-        return f"choice {self.index} of run {self.run_id}"
-
-    def result(self) -> ChoiceResult:
-        return ChoiceResult(
-            index=self.index,
-            text=self.text,
-            reasoning=self.reasoning,
-            tool_calls=json.loads(self.tool_calls) if self.tool_calls else [],
-            finish_reason=self.finish_reason,
-            logprobs=self.logprobs,
-            timeline=self.timeline,
-        )
-
-    @property
-    def logprobs(self) -> list[Any]:
-        """Tokens in the normal form of `providers/logprobs.py`."""
-        return list(unpacked(self.packed_logprobs))
-
-    @property
-    def timeline(self) -> list[list[float]]:
-        """[[ms since the request was sent, characters]…]"""
-        return list(unpacked(self.packed_timeline))

@@ -15,7 +15,8 @@ from django.views.decorators.http import require_GET, require_POST
 
 from playground.completion import RunStatus
 from playground.models import Choice, Comparison, Label, Run, RunLabel
-from playground.views import Request
+from playground.views import Request, record
+from playground.views.tools import snippets_of
 
 PAGE = 50  # comparisons on a page
 MOST_IDS = 100  # runs in one batch of partials
@@ -52,7 +53,15 @@ def run(request: Request, pk: int) -> HttpResponse:
     if request.htmx and not request.htmx.history_restore_request:
         return render(request, "runs/_run.html", context)
     asked = found[0].request_value()
-    context |= {"asked": asked, "body": asked.body(), "headers": asked.headers()}
+    metadata = found[0].metadata_value
+    context |= {
+        "sent": record.sent(found[0], asked),
+        "sections": record.sections(metadata),
+        "raw": metadata.get("raw", ""),
+        "raw_cut": metadata.get("raw_cut", False),
+        "probabilities": record.probabilities(found[0], request.GET.get("tokens") == "all"),
+        "snippets": snippets_of(found[0].connection, asked) if found[0].connection else [],
+    }
     return render(request, "run.html", context)
 
 

@@ -54,11 +54,11 @@ def code(request: Request) -> HttpResponse:
     if column is None or column.request is None or column.connection is None:
         errors = column.errors if column else []
         return render(request, "_code.html", {"errors": errors, "snippets": []})
-    snippets = _snippets(column.connection, column.request)
+    snippets = snippets_of(column.connection, column.request)
     return render(request, "_code.html", {"snippets": snippets, "errors": []})
 
 
-def _snippets(connection: Connection, asked: CompletionRequest) -> list[dict[str, str]]:
+def snippets_of(connection: Connection, asked: CompletionRequest) -> list[dict[str, str]]:
     provider = PROVIDERS[connection.provider]
     call = Call(
         asked,

@@ -13,7 +13,7 @@ import pytest
 
 from playground.embedded import MODEL, SLOTS, address
 from playground.embedded.state import read_state
-from playground.models.runs import unpacked
+from playground.models.choices import unpacked
 from tests.fake_provider import FakeProvider, words
 from tests.server import Person, Server, document
 from tests.services.conftest import with_model

@@ -1,0 +1,163 @@
+"""The log of a live run: rows that fit a frame, and what they are folded into at the end."""
+
+import hashlib
+import json
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from django.utils import timezone
+
+from playground.completion import TEXT_KINDS, Outcome, RunStatus, fold, storable
+from playground.models import Choice, Run, RunEvent
+from playground.models.choices import packed
+from playground.models.runs import preview
+
+ROW = 256 * 1024  # characters of one row of the log; the socket's limit is 1 MiB a message
+PIECE = 32 * 1024  # characters of a text that is cut; escaped, each may take six
+MOST_ARRIVALS = 4096  # of such a piece
+LEVELS = 100  # of nested JSON that are kept; far below where a reader of it overflows
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a run ended."""
+
+    status: RunStatus
+    error_kind: str = ""
+    error_message: str = ""
+    error_status: int | None = None
+    total_ms: float | None = None
+
+
+def to_json(value: Any) -> str:
+    """JSON text that a database stores and any reader parses: no lone surrogates, no NaN, no
+    endless integers, no endless nesting."""
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError:
+        return json.dumps(_plain(value), ensure_ascii=False, separators=(",", ":"))
+
+
+def _plain(value: Any, levels: int = LEVELS) -> Any:
+    if isinstance(value, str):
+        return storable(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, int) and not -(2**63) <= value < 2**64:
+        return str(value)
+    if not isinstance(value, dict | list | tuple):
+        return value
+    if not levels:
+        return "…"
+    if isinstance(value, dict):
+        return {storable(str(name)): _plain(one, levels - 1) for name, one in value.items()}
+    return [_plain(one, levels - 1) for one in value]
+
+
+def log_rows(batch: list[list[Any]]) -> list[str]:
+    """The batch as rows of the log: JSON texts that fit into a frame of the socket."""
+    if not batch:
+        return []
+    whole = to_json(batch)
+    if len(whole) <= ROW:
+        return [whole]
+    rows: list[str] = []
+    parts: list[str] = []
+    size = 0
+    for text in map(to_json, (part for event in batch for part in split(event))):
+        if parts and size + len(text) > ROW:
+            rows.append(f"[{','.join(parts)}]")
+            parts, size = [], 0
+        parts.append(text)
+        size += len(text)
+    return [*rows, f"[{','.join(parts)}]"]
+
+
+def split(event: list[Any]) -> list[list[Any]]:
+    """A long text in pieces, each with its own share of the arrivals; anything else as it is."""
+    kind, choice, data, at = event
+    if kind not in TEXT_KINDS:
+        return [event]
+    pieces: list[list[Any]] = []
+    start = end = 0
+    arrivals: list[list[float]] = []
+    for ms, length in at:
+        while length:
+            taken = min(length, PIECE - (end - start))
+            arrivals.append([ms, taken])
+            end += taken
+            length -= taken
+            if end - start == PIECE or len(arrivals) == MOST_ARRIVALS:
+                pieces.append([kind, choice, data[start:end], arrivals])
+                start, arrivals = end, []
+    return [*pieces, [kind, choice, data[start:end], arrivals]] if arrivals else pieces
+
+
+def close_run(run: int, ending: Ending, rest: list[list[Any]]) -> str:
+    """Fold the log and what is not in it yet into choices, set the final status, delete the log.
+
+    Call it inside a transaction. Returns what followers are told, as JSON text.
+    """
+    log = RunEvent.objects.filter(run_id=run).order_by("seq").values_list("events", flat=True)
+    rows = [row for events in log for row in orjson.loads(events)]
+    outcome = fold(rows + rest)
+    choices = [_choice(run, result) for result in outcome.choices]
+    Choice.objects.bulk_create(choices)
+    usage = outcome.usage or {}
+    Run.objects.filter(pk=run).update(
+        status=ending.status,
+        owner=None,
+        finished_at=timezone.now(),
+        error_kind=ending.error_kind,
+        error_message=storable(ending.error_message),
+        error_status=ending.error_status,
+        total_ms=ending.total_ms if ending.total_ms is not None else _last_ms(outcome),
+        first_token_ms=outcome.first_token_ms,
+        prompt_tokens=_whole(usage.get("prompt_tokens")),
+        completion_tokens=_whole(usage.get("completion_tokens")),
+        usage=to_json(outcome.usage) if outcome.usage else "",
+        metadata=to_json(outcome.meta) if outcome.meta else "",
+        warnings="\n".join(storable(warning) for warning in outcome.warnings),
+        output_preview=preview(choices[0].text) if choices else "",
+    )
+    RunEvent.objects.filter(run_id=run).delete()
+    return to_json(
+        {
+            "run": run,
+            "status": str(ending.status),
+            "choices": [
+                {"index": choice.index, "length": len(choice.text), "sha256": choice.sha256}
+                for choice in choices
+            ],
+        }
+    )
+
+
+def _choice(run: int, result: Any) -> Choice:
+    return Choice(
+        run_id=run,
+        index=result.index,
+        text=result.text,
+        reasoning=result.reasoning,
+        tool_calls=to_json(result.tool_calls) if result.tool_calls else "",
+        finish_reason=None
+        if result.finish_reason is None
+        else storable(result.finish_reason)[:100],
+        sha256=hashlib.sha256(result.text.encode()).hexdigest(),
+        packed_logprobs=packed(result.logprobs),
+        packed_timeline=packed(result.timeline),
+    )
+
+
+def _whole(value: Any) -> int | None:
+    """A token count that fits the column; None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 2**53:
+        return None
+    return int(value)
+
+
+def _last_ms(outcome: Outcome) -> float | None:
+    times = [choice.timeline[-1][0] for choice in outcome.choices if choice.timeline]
+    return max(times, default=None)

@@ -1,0 +1,89 @@
+"""What a column says when its run has ended: tool calls, the schema, what was ignored."""
+
+import json
+from contextlib import suppress
+from datetime import timedelta
+from typing import Any
+
+from django import template
+from django.utils import timezone
+
+from playground.completion import RunStatus
+from playground.lessons import Lesson, lessons_of, lessons_of_refusal
+from playground.models import Run
+from playground.parameters import Json
+from playground.schema import problem_with, schema_of
+
+register = template.Library()
+
+LEARNING = timedelta(seconds=15)  # after its end a run's lessons may not be stored yet
+
+
+@register.filter
+def per_prompt(run: Run) -> int | str:
+    """Choices for each prompt of a list; "" where the prompt is one."""
+    if '"prompt": [' not in run.request:
+        return ""
+    asked = run.request_value()
+    if not isinstance(asked.prompt, list) or all(isinstance(each, int) for each in asked.prompt):
+        return ""
+    n = asked.values.get("n") or asked.values.get("n_cmpl")
+    return n if isinstance(n, int) and n > 0 else 1
+
+
+@register.filter
+def continues(run: Run) -> bool:
+    """Whether the answer can be appended to what was asked."""
+    ended = run.status in (RunStatus.COMPLETED, RunStatus.CANCELLED, RunStatus.INTERRUPTED)
+    return ended and bool(run.choices.all()) and '"prompt": [' not in run.request
+
+
+@register.filter
+def tool_calls(run: Run) -> list[dict[str, Any]]:
+    """Of all choices: name, id, arguments to read."""
+    choices = list(run.choices.all())
+    return [
+        {**_call(call), "choice": choice.index + 1 if len(choices) > 1 else 0}
+        for choice in choices
+        if choice.tool_calls
+        for call in json.loads(choice.tool_calls)
+    ]
+
+
+def _call(call: dict[str, Any]) -> dict[str, str]:
+    function = call.get("function") or {}
+    arguments = str(function.get("arguments") or "")
+    with suppress(ValueError):  # else shown as they came
+        arguments = Json("any").text(json.loads(arguments))
+    return {
+        "name": str(function.get("name") or ""),
+        "id": str(call.get("id") or ""),
+        "arguments": arguments,
+    }
+
+
+@register.filter
+def verdicts(run: Run) -> list[tuple[int, str]]:
+    """[(choice or 0 where there is one, what breaks the schema or "")…]; [] without a schema."""
+    if run.status != RunStatus.COMPLETED or "schema" not in run.request:
+        return []
+    schema = schema_of(run.request_value())
+    if not isinstance(schema, dict | bool):
+        return []
+    choices = list(run.choices.all())
+    return [
+        (choice.index + 1 if len(choices) > 1 else 0, problem_with(choice.text, schema))
+        for choice in choices
+    ]
+
+
+@register.filter
+def lessons(run: Run) -> list[Lesson]:
+    """What the backend ignored or refused; read from the answer where it is not stored yet."""
+    if run.lessons or run.finished_at is None or timezone.now() - run.finished_at > LEARNING:
+        return run.lesson_list
+    if run.status == RunStatus.COMPLETED:
+        return lessons_of(run.request_value(), run.outcome())
+    if run.status == RunStatus.FAILED:
+        return lessons_of_refusal(run.request_value(), run.error_kind, run.error_message)
+    return []
