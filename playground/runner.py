@@ -175,9 +175,11 @@ class Runner:
     async def wait(self, runs: Sequence[int]) -> None:
         """Until these runs of this process, the queued ones too, have ended and are saved."""
         mine = Run.objects.live_of(self._process).filter(pk__in=runs)
-        while await in_thread(mine.exists):
+        while True:
             while any(run in self._tasks or self.committed(run) is not None for run in runs):
                 await asyncio.sleep(0.02)
+            if not await in_thread(mine.exists):
+                return
             await asyncio.sleep(0.1)
 
     def committed(self, run: int) -> int | None:
@@ -243,7 +245,10 @@ class Runner:
         """After the end is saved, so that no tick waits for it."""
         while self._recorder.committed(run) is not None:
             await asyncio.sleep(TICK)
-        await in_thread(lambda: Run.objects.get(pk=run).learn())
+        try:
+            await in_thread(Run.objects.learn, run)
+        except Exception:
+            logger.exception("Nothing was learned from run %s", run)
 
     async def _record(self, run: Run) -> None:
         if run.connection is None:

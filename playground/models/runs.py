@@ -155,6 +155,11 @@ class RunQuerySet(VisibleQuerySet):
         rows = running.values_list("connection").annotate(n=Count("pk"))
         return dict(rows)
 
+    def learn(self, pk: int) -> None:
+        """`Run.learn` of a run, if it is still there."""
+        for run in self.filter(pk=pk).select_related("connection"):
+            run.learn()
+
     def live_of(self, process: Process) -> "RunQuerySet":
         """Runs that this process still owns."""
         return self.filter(owner=process, status__in=LIVE)
