@@ -172,6 +172,9 @@ class Runner:
             await self._close_queued([run], Ending(RunStatus.CANCELLED))
         # Else its owner finds the wish in its next heartbeat.
 
+    async def stop_all(self, runs: Sequence[Run]) -> None:
+        await asyncio.gather(*(self.stop(run) for run in runs))
+
     async def wait(self, runs: Sequence[int]) -> None:
         """Until these runs of this process, the queued ones too, have ended and are saved."""
         mine = Run.objects.live_of(self._process).filter(pk__in=runs)
