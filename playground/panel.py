@@ -12,21 +12,24 @@ from typing import Any
 
 from playground import parameters
 from playground.completion import ChoiceResult, CompletionRequest
-from playground.parameters import Api, Kind, Parameter, Status, Support
+from playground.parameters import Api, Either, Json, Kind, Option, Parameter, Status, Support
 
 # Paths that start as "true": with the path that must be on too ("" for none).
 INITIAL = {"stream": "", "stream_options.include_usage": "stream"}
+FOLLOWS = {"Pulze-Labels": "labels"}  # paths that take their value from a part of the document
+AUTOMATIC = frozenset({*INITIAL, *FOLLOWS})  # nobody chose them, so nobody misses them
 MESSAGE_PARTS = ("tool_calls", "tool_call_id", "name")
 OPEN_GROUPS = ("Sampling", "Length & stop", "Output")
 ESCAPES = "One per line. Write \\n for a line break, \\t for a tab, \\x20 for a space, \\\\ for \\."
 EXTRA = "extra_body"  # the path of the free JSON box, which is no row of the table
+HEADERS = "headers"  # nor is the box of a member's own headers
 
 
 @dataclass(frozen=True)
 class Control:
     """One way to type a value; `low`, `high` and `step` are texts, "" where there is no slider."""
 
-    widget: str  # number, flag, option, text, list, bias, json
+    widget: str  # number, flag, option, text, list, bias, choice, json
     multiline: bool = False
     low: str = ""
     high: str = ""
@@ -34,6 +37,7 @@ class Control:
     whole: bool = False
     choices: tuple[str, ...] = ()
     open: bool = True  # other values than the choices may be typed
+    shape: str = ""  # of JSON: object, array or any
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,7 @@ class Field:
     controls: tuple[Control, ...]  # the first is the general one
     initial: str = ""  # the value that a new document starts with
     initial_with: str = ""  # only together with this path, and only where the API knows it
+    follows: str = ""  # the part of the document that gives the value until somebody touches it
     example: str = ""
 
     @property
@@ -68,13 +73,13 @@ def slug(path: str) -> str:
 
 
 def groups() -> list[Group]:
-    """All rows in form order, with the free JSON box at the end of the last group."""
+    """All rows in form order, with the boxes of headers and free JSON at the end."""
     titles = dict.fromkeys((*parameters.GROUPS, *(each.group for each in parameters.PARAMETERS)))
     found = []
     for title in titles:
         fields = [_field(each) for each in parameters.PARAMETERS if each.group == title]
         if title == parameters.GROUPS[-1]:
-            fields.append(_extra())
+            fields += [_headers(), _extra()]
         if fields:
             found.append(Group(title, f"g-{slug(title)}", title in OPEN_GROUPS, tuple(fields)))
     return found
@@ -83,7 +88,7 @@ def groups() -> list[Group]:
 def _field(each: Parameter) -> Field:
     kinds: dict[str, list[Kind]] = {}
     for kind in (each.kind, *(support.kind for support in each.supports.values())):
-        kinds.setdefault(kind.widget, []).append(kind)
+        kinds.setdefault(widget_of(kind), []).append(kind)
     controls = [_control(widget, found) for widget, found in kinds.items()]
     if len(controls) > 1 and "text" not in kinds:  # where the columns' APIs want different ones
         controls.append(Control("text"))
@@ -95,12 +100,23 @@ def _field(each: Parameter) -> Field:
         controls=tuple(controls),
         initial="true" if each.path in INITIAL else "",
         initial_with=INITIAL.get(each.path, ""),
+        follows=FOLLOWS.get(each.path, ""),
         example=_example(each.kind),
     )
 
 
+def widget_of(kind: Kind) -> str:
+    """The editor of a kind; what takes two types gets the one that shows both."""
+    if isinstance(kind, Either):
+        if any(isinstance(each, parameters.TokenBias) for each in kind.kinds):
+            return "bias"
+        if any(isinstance(each, Option) for each in kind.kinds):
+            return "choice"
+    return kind.widget
+
+
 def _example(kind: Kind) -> str:
-    if isinstance(kind, parameters.Json):
+    if isinstance(kind, Json):
         return {"array": "[ ]", "object": "{ }"}.get(kind.shape, "")
     return '{"50256": -100}' if isinstance(kind, parameters.TokenBias) else ""
 
@@ -111,15 +127,30 @@ def _extra() -> Field:
         dom_id=f"p-{EXTRA}",
         label="Extra body",
         help="Any further keys for the body of the request, as one JSON object.",
-        controls=(Control("json", multiline=True),),
+        controls=(Control("json", multiline=True, shape="object"),),
         example='{"key": "value"}',
+    )
+
+
+def _headers() -> Field:
+    return Field(
+        path=HEADERS,
+        dom_id=f"p-{HEADERS}",
+        label="Headers",
+        help=(
+            "Further headers of the request, one “Name: value” a line. Refused are Authorization,"
+            " Cookie, Host and others that the connection sets, and names with key, token or"
+            " secret."
+        ),
+        controls=(Control("text", multiline=True),),
+        example="X-Team: evals",
     )
 
 
 def _control(widget: str, kinds: Sequence[Kind]) -> Control:
     kind = kinds[0]
     low, high, step = _slider(kind)
-    each = [getattr(found, "choices", ()) for found in kinds]
+    each = [_choices(found) for found in kinds]
     return Control(
         widget=widget,
         multiline=any(getattr(found, "multiline", False) for found in kinds),
@@ -130,7 +161,13 @@ def _control(widget: str, kinds: Sequence[Kind]) -> Control:
         choices=tuple(dict.fromkeys(choice for choices in each for choice in choices)),
         # The general kind's empty list says nothing; an API's empty list says that any text goes.
         open=any(not choices for choices in each[1:] or each),
+        shape=kind.shape if isinstance(kind, Json) else "",
     )
+
+
+def _choices(kind: Kind) -> tuple[str, ...]:
+    inner = kind.kinds if isinstance(kind, Either) else ()
+    return getattr(kind, "choices", ()) or tuple(c for each in inner for c in _choices(each))
 
 
 def _slider(kind: Kind) -> tuple[str, str, str]:
@@ -152,8 +189,9 @@ def support_map(apis: Iterable[Api] | None = None) -> dict[str, dict[str, dict[s
     for each in parameters.PARAMETERS:
         supports = ((api.key, each.support(api)) for api in wanted)
         found[each.path] = {key: _entry(support) for key, support in supports if support}
-    extra = {"status": Status.ACCEPTED.value, "name": EXTRA, "widget": "json"}
-    found[EXTRA] = {api.key: dict(extra) for api in wanted}
+    for name, widget in ((EXTRA, "json"), (HEADERS, "text")):
+        entry = {"status": Status.ACCEPTED.value, "name": name, "widget": widget}
+        found[name] = {api.key: dict(entry) for api in wanted}
     return found
 
 
@@ -170,8 +208,8 @@ def _entry(support: Support) -> dict[str, Any]:
         "low": low,
         "high": high,
         "step": step,
-        "widget": support.kind.widget,
-        "choices": list(getattr(support.kind, "choices", ())),
+        "widget": widget_of(support.kind),
+        "choices": list(_choices(support.kind)),
     }
     return {key: value for key, value in entry.items() if value not in (None, "", [])}
 
@@ -317,6 +355,6 @@ def _message(message: Mapping[str, Any]) -> dict[str, Any]:
     content = message.get("content")
     if content is None:
         content = ""
-    text = content if isinstance(content, str) else json.dumps(content)
+    said = content if isinstance(content, str | list) else json.dumps(content)
     kept = {name: message[name] for name in MESSAGE_PARTS if message.get(name)}
-    return {"role": str(message.get("role", "user")), "content": text, **kept}
+    return {"role": str(message.get("role", "user")), "content": said, **kept}

@@ -38,6 +38,7 @@ HEAD_LIMIT = 2**20  # bytes; also how much of a request's body is buffered ahead
 SLACK = 0.02  # seconds of lateness that a wait makes up for, so that a rate does not drift
 RESET_AFTER = 0.02  # seconds; lets the client read the last bytes before the reset
 CREATED = 1_700_000_000
+TOKENS = ("/tokenize", "/detokenize")  # what the form asks while somebody types
 
 
 @dataclass(eq=False)
@@ -268,9 +269,10 @@ def from_case(
 class FakeProvider:
     """The server, as a context manager.
 
-    A request is answered by the first that applies: `on_path`, the models list and /health, the
-    queue, `on` its model, the reply set by `reply_with` (at first `prompted`). An exception in a
-    reply's function closes the connection and is raised again where the `with` block ends.
+    A request is answered by the first that applies: `on_path`, the models list, /health and a 404
+    for tokens, the queue, `on` its model, the reply set by `reply_with` (at first `prompted`). An
+    exception in a reply's function closes the connection and is raised again where the `with`
+    block ends.
     """
 
     def __init__(self, port: int = 0, host: str = "127.0.0.1") -> None:
@@ -301,9 +303,10 @@ class FakeProvider:
 
     @property
     def posts(self) -> list[Received]:
-        """The requests without the look-ups of models and health."""
+        """The requests without the look-ups of models, health and tokens."""
         with self._changed:
-            return [request for request in self.requests if request.method == "POST"]
+            posts = [request for request in self.requests if request.method == "POST"]
+            return [request for request in posts if not request.path.endswith(TOKENS)]
 
     def clear(self) -> None:
         """Forget all requests, replies and models set so far; open replies go on."""
@@ -382,7 +385,7 @@ class FakeProvider:
         path = request.path.split("?")[0]
         if path in self._by_path:
             return self._by_path[path]
-        if request.method != "POST":
+        if request.method != "POST" or path.endswith(TOKENS):
             return self._look_up(path)
         if self._queue:
             return self._queue.popleft()

@@ -7,7 +7,7 @@ import pytest
 from django.template.loader import render_to_string
 
 from playground import panel
-from playground.completion import CompletionRequest
+from playground.completion import ChoiceResult, CompletionRequest
 from playground.panel import Field
 from playground.parameters import (
     ESTABLISHED,
@@ -26,7 +26,7 @@ from playground.parameters import (
     unregister,
 )
 
-WIDGETS = {"number", "flag", "option", "text", "list", "bias", "json"}
+WIDGETS = {"number", "flag", "option", "text", "list", "bias", "choice", "json"}
 
 
 def fields() -> dict[str, Field]:
@@ -47,11 +47,11 @@ def added() -> Iterator[Parameter]:
     unregister(new.path)
 
 
-def test_every_row_has_a_field_and_the_free_json_box_comes_last() -> None:
+def test_every_row_has_a_field_and_the_free_boxes_come_last() -> None:
     paths = [field.path for group in panel.groups() for field in group.fields]
-    assert set(paths) == {each.path for each in PARAMETERS} | {panel.EXTRA}
+    assert set(paths) == {each.path for each in PARAMETERS} | {panel.EXTRA, panel.HEADERS}
     assert len(paths) == len(set(paths))
-    assert paths[-1] == panel.EXTRA
+    assert paths[-2:] == [panel.HEADERS, panel.EXTRA]
 
 
 def test_ids_are_unique_and_valid() -> None:
@@ -63,10 +63,11 @@ def test_ids_are_unique_and_valid() -> None:
 @pytest.mark.parametrize("path", [each.path for each in PARAMETERS])
 def test_every_row_has_a_control_for_each_widget_of_its_apis(path: str) -> None:
     each = next(each for each in PARAMETERS if each.path == path)
-    wanted = {each.kind.widget} | {s.kind.widget for s in each.supports.values()}
+    kinds = [each.kind, *(support.kind for support in each.supports.values())]
+    wanted = {panel.widget_of(kind) for kind in kinds}
     controls = [control.widget for control in fields()[path].controls]
     assert wanted <= set(controls) <= WIDGETS
-    assert controls[0] == each.kind.widget
+    assert controls[0] == panel.widget_of(each.kind)
     assert len(controls) == 1 or "text" in controls
 
 
@@ -121,7 +122,7 @@ def test_the_support_map_says_what_the_table_says() -> None:
             if support := each.support(api):
                 entry = found[each.path][api.key]
                 assert entry["status"] == support.status
-                assert entry["widget"] == support.kind.widget
+                assert entry["widget"] == panel.widget_of(support.kind)
 
 
 def test_the_support_map_can_be_cut_to_the_backends_at_hand() -> None:
@@ -171,7 +172,7 @@ def test_a_stored_document_is_restored_in_the_shape_of_the_page() -> None:
     found = panel.restored(document)
     assert found is not None
     assert found["prompt"] == "Hi"
-    assert found["messages"] == [{"role": "user", "content": "[1]"}]
+    assert found["messages"] == [{"role": "user", "content": [1]}]
     assert found["values"] == {}
     assert found["labels"] == ["1"]
     assert found["force"] is False
@@ -181,3 +182,27 @@ def test_a_stored_document_is_restored_in_the_shape_of_the_page() -> None:
 def test_an_honest_document_is_restored_as_it_was() -> None:
     document = panel.new_document({"connection": 1, "operation": "chat", "model": "m"})
     assert panel.restored(json.loads(json.dumps(document))) == document
+
+
+def test_what_takes_two_types_has_an_editor_for_both() -> None:
+    assert [control.widget for control in fields()["logit_bias"].controls] == ["bias"]
+    [control] = fields()["tool_choice"].controls
+    assert control.widget == "choice"
+    assert {"none", "auto", "required"} <= set(control.choices)
+
+
+def test_pulze_labels_follow_the_labels_of_the_run() -> None:
+    assert fields()["Pulze-Labels"].follows == "labels"
+    assert 'data-follows="labels"' in drawn(fields()["Pulze-Labels"])
+
+
+def test_the_answer_is_appended_to_go_on() -> None:
+    call = {"index": 0, "id": "c1", "function": {"name": "now", "arguments": "{}"}}
+    asked = CompletionRequest(
+        "local", "chat", "m", "llama.cpp", messages=({"role": "user", "content": "Hi"},)
+    )
+    document = panel.document_of([(1, asked)])
+    found = panel.continued(document, asked, ChoiceResult(0, tool_calls=[call]))
+    assert [each["role"] for each in found["messages"]] == ["user", "assistant", "tool"]
+    assert found["messages"][2]["tool_call_id"] == "c1"
+    assert panel.restored(found) is not None

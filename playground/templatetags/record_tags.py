@@ -74,6 +74,7 @@ def verdicts(run: Run) -> list[tuple[int, str]]:
     return [
         (choice.index + 1 if len(choices) > 1 else 0, problem_with(choice.text, schema))
         for choice in choices
+        if choice.text or not choice.tool_calls
     ]
 
 

@@ -104,6 +104,7 @@ def _connections(membership: Membership | None) -> list[dict[str, Any]]:
             "title": panel.title(each.provider, each.dialect),
             "model": each.default_model,
             "models": reverse("models", args=[each.pk]),
+            "tokens": reverse("tokens", args=[each.pk]),
             "apis": {op: Api(each.provider, each.dialect, op).key for op in OPERATIONS},
             "_apis": [
                 {"provider": each.provider, "dialect": each.dialect, "operation": op}
@@ -267,9 +268,7 @@ def stop(request: Request, pk: int) -> HttpResponse:
 def stop_all(request: Request, pk: int) -> HttpResponse:
     found = get_object_or_404(Comparison.objects.visible_to(request.user), pk=pk)
     _check_may_stop(request.user)
-    for run in found.runs.all():
-        if run.live:
-            async_to_sync(runner.stop)(run)
+    async_to_sync(runner.stop_all)([run for run in found.runs.all() if run.live])
     return HttpResponse(status=204) if request.htmx else redirect(found)
 
 

@@ -115,7 +115,8 @@ class Section:
 def sections(metadata: Mapping[str, Any]) -> list[Section]:
     """Every part of the metadata under a heading; unknown parts under their own names."""
     rest = {name: value for name, value in metadata.items() if name not in ("raw", "raw_cut")}
-    return [section for section in _sections("Answer", rest, "") if section.rows]
+    found = list(_sections("Answer", rest, ""))  # each grows until the last one is made
+    return [section for section in found if section.rows]
 
 
 def _sections(title: str, value: Mapping[str, Any], path: str) -> Iterator[Section]:

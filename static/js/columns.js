@@ -67,6 +67,9 @@
       changed.textContent = `${changes} changed`;
       changed.setAttribute("aria-label", `${changes} changed in column ${playground.letter(position)}, edit`);
       element.querySelector("[data-remove-column]").hidden = data().length < 2;
+      const memory = host.memory(column), note = element.querySelector("[data-column-memory]");
+      note.hidden = !memory;
+      note.querySelector("span").textContent = memory ? `On ${memory.seen}: ${memory.sentence}` : "";
     };
     const refresh = () => data().forEach((column, position) => { if (list.children[position]) update(list.children[position], column, position); });
     const render = () => { list.replaceChildren(...data().map(build)); refresh(); };
@@ -132,6 +135,7 @@
     data().forEach((column, position) => { if (!column.model) showModels(list.children[position], column, true); });
     return {
       refresh,
+      render,
       connectionOf,
       clearErrors: () => [...list.children].forEach((element) => showError(element, "")),
       /* The control to focus. */

@@ -10,6 +10,8 @@
   const $$ = (selector, from = bench) => [...from.querySelectorAll(selector)];
   const plural = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
 
+  const memories = read("memories");
+
   /* --- Panel and columns share the document --- */
   const views = () => doc.columns.map((column, position) => {
     const connection = columns.connectionOf(column);
@@ -18,14 +20,17 @@
       api: connection ? connection.apis[column.operation] : "",
       title: connection ? connection.title : "no backend",
       provider: connection ? connection.provider : "other",
+      model: column.model || "",
       values: column.values,
+      memories: (memories[column.connection] || {})[(column.model || "").trim()] || {},
       get source() { return column; },
     };
   });
-  let panel = null;
+  let panel = null, prompts = null, doubt = () => {};
   const changed = () => {
     if (panel) panel.refresh();
     columns.refresh();
+    if (prompts) prompts.recount();
     showPlan();
     edited();
   };
@@ -34,113 +39,35 @@
     document: () => doc,
     changes: (position) => (panel ? panel.changes(position) : 0),
     edit: (position) => { openPanel(); panel.setScope(position); },
+    memory: (column) => ((memories[column.connection] || {})[(column.model || "").trim()] || {}).model,
     changed,
   });
+  const error = (path, message) => fieldError(path, message);
+  const labels = playground.labels(form, { document: () => doc, changed, error });
   const params = document.getElementById("params");
   panel = playground.panel(params, read("support"), {
     document: () => doc,
     columns: views,
+    follow: () => labels.asPulze(),
+    tokens: (position, asked) => { const column = doc.columns[position]; return playground.tokens(column && columns.connectionOf(column), column ? column.model : "", asked); },
     reset: (position) => { doc.columns[position].values = {}; },
     changed: () => { columns.refresh(); showPlan(); edited(); },
   });
   const isSheet = () => getComputedStyle(params).position === "fixed" || getComputedStyle(params).display === "none";
   const openPanel = () => { if (isSheet() && !params.matches(":popover-open")) params.showPopover(); };
 
-  /* --- Prompt --- */
-  const prompt = document.getElementById("prompt");
-  const showMeta = () => {
-    const text = prompt.value;
-    $("[data-count]").textContent = text ? plural(text.length, "character") : "";
-    $("[data-ending]").textContent = text.endsWith(" ") ? "ends with a space" : text.endsWith("\n") ? "ends with a line break" : "";
+  /* --- The input --- */
+  const first = () => {
+    const column = doc.columns[0], connection = column && columns.connectionOf(column);
+    return { connection, model: column ? column.model || "" : "", title: connection ? connection.title : "" };
   };
-  prompt.addEventListener("input", () => { doc.prompt = prompt.value; showMeta(); fieldError("prompt", ""); edited(); });
-  const tabs = $$("[data-mode]", form);
-  const showMode = () => tabs.forEach((tab) => {
-    const on = tab.dataset.mode === doc.mode;
-    tab.setAttribute("aria-selected", String(on));
-    tab.tabIndex = on ? 0 : -1;
-    document.getElementById(tab.getAttribute("aria-controls")).hidden = !on;
-  });
-  const setMode = (mode) => { doc.mode = mode; showMode(); edited(); };
-  tabs.forEach((tab, i) => {
-    tab.addEventListener("click", () => setMode(tab.dataset.mode));
-    tab.addEventListener("keydown", (event) => {
-      if (event.key !== "ArrowRight" && event.key !== "ArrowLeft") return;
-      const next = tabs[(i + 1) % tabs.length];
-      setMode(next.dataset.mode);
-      next.focus();
-    });
-  });
-
-  /* --- Messages --- */
-  const messages = $("[data-messages]");
-  const buildMessage = (message, i) => {
-    const element = document.getElementById("message-template").content.firstElementChild.cloneNode(true);
-    const role = $("[data-role]", element), content = $("[data-content]", element);
-    if (![...role.options].some((option) => option.value === message.role)) role.add(new Option(message.role, message.role));
-    role.value = message.role;
-    content.value = message.content;
-    role.setAttribute("aria-label", `Role of message ${i + 1}`);
-    content.setAttribute("aria-label", `Message ${i + 1}`);
-    $("[data-remove-message]", element).setAttribute("aria-label", `Remove message ${i + 1}`);
-    return element;
-  };
-  const renderMessages = () => messages.replaceChildren(...doc.messages.map(buildMessage));
-  const messageAt = (target) => [...messages.children].indexOf(target.closest("[data-message]"));
-  messages.addEventListener("input", (event) => {
-    const message = doc.messages[messageAt(event.target)];
-    if (event.target.matches("[data-role]")) message.role = event.target.value; else message.content = event.target.value;
-    fieldError("messages", "");
-    edited();
-  });
-  messages.addEventListener("click", (event) => {
-    if (!event.target.closest("[data-remove-message]")) return;
-    doc.messages.splice(messageAt(event.target), 1);
-    renderMessages();
-    (messages.lastElementChild ? $("[data-content]", messages.lastElementChild) : $("[data-add-message]")).focus();
-    edited();
-  });
-  $("[data-add-message]").addEventListener("click", () => {
-    const last = doc.messages[doc.messages.length - 1];
-    doc.messages.push({ role: last && last.role === "user" ? "assistant" : "user", content: "" });
-    renderMessages();
-    $("[data-content]", messages.lastElementChild).focus();
-    edited();
-  });
-
-  /* --- Labels and visibility --- */
-  const labelInput = document.getElementById("labels"), labelBox = $("[data-labels]");
-  const renderLabels = () => {
-    $$("[data-label]", labelBox).forEach((chip) => chip.remove());
-    doc.labels.forEach((name) => {
-      const chip = document.getElementById("label-template").content.firstElementChild.cloneNode(true);
-      const sign = name.indexOf("=") + 1;
-      $(".chip__key", chip).textContent = name.slice(0, sign);
-      $(".chip__value", chip).textContent = name.slice(sign);
-      $(".chip__x", chip).setAttribute("aria-label", `Remove label ${name}`);
-      $(".chip__x", chip).addEventListener("click", () => { doc.labels = doc.labels.filter((each) => each !== name); renderLabels(); labelInput.focus(); edited(); });
-      labelBox.insertBefore(chip, labelInput);
-    });
-  };
-  const addLabel = () => {
-    const name = labelInput.value.trim().replace(/\s+/g, " ");
-    labelInput.value = "";
-    if (!name || doc.labels.some((each) => each.toLowerCase() === name.toLowerCase())) return;
-    doc.labels.push(name);
-    renderLabels();
-    edited();
-  };
-  labelInput.addEventListener("keydown", (event) => {
-    if (event.isComposing || event.keyCode === 229) return;
-    if ((event.key === "Enter" && !event.ctrlKey && !event.metaKey) || event.key === ",") { event.preventDefault(); addLabel(); }
-    if (event.key === "Backspace" && !labelInput.value && doc.labels.length) { doc.labels.pop(); renderLabels(); edited(); }
-  });
-  labelInput.addEventListener("input", () => fieldError("labels", ""));
-  labelInput.addEventListener("blur", addLabel);
+  const touched = () => edited();
+  prompts = playground.prompts(form, { document: () => doc, first, changed: touched, replan: () => { showPlan(); edited(); }, error });
+  const messages = playground.messages(form, { document: () => doc, changed: touched, error });
   form.addEventListener("change", (event) => { if (event.target.name === "visibility") { doc.visibility = event.target.value; edited(); } });
 
   /* --- What a press of Run means --- */
-  const completions = () => doc.columns.reduce((sum, _, position) => sum + Math.max(1, Number(panel.value("n", position)) || 1), 0);
+  const completions = () => prompts.count() * doc.columns.reduce((sum, _, position) => sum + Math.max(1, Number(panel.value("n", position)) || 1), 0);
   const showPlan = () => {
     const refusal = document.getElementById("plan").dataset.refusal;
     const requests = doc.columns.length, all = completions();
@@ -155,17 +82,17 @@
   };
 
   /* --- Errors --- */
+  const INPUTS = ["prompt", "prompts", "ids", "messages", "labels"];
   const fieldError = (path, message) => {
-    const error = $(`[data-error-for=${path}]`);
-    error.textContent = message;
-    error.hidden = !message;
-    const control = { prompt, labels: labelInput }[path];
-    if (control && message) control.setAttribute("aria-invalid", "true");
-    else if (control) control.removeAttribute("aria-invalid");
-    return control || $("[data-add-message]");
+    const shown = $(`[data-error-for=${path}]`);
+    shown.textContent = message;
+    shown.hidden = !message;
+    const control = path === "labels" ? labels.control : prompts.controls[path] || messages.control();
+    if (message) control.setAttribute("aria-invalid", "true"); else control.removeAttribute("aria-invalid");
+    return control;
   };
   const clearErrors = () => {
-    ["prompt", "messages", "labels"].forEach((path) => fieldError(path, ""));
+    INPUTS.forEach((path) => fieldError(path, ""));
     columns.clearErrors();
     panel.clearErrors();
   };
@@ -174,7 +101,7 @@
     const own = errors.find(({ column, path }) => column !== null && path in doc.columns[column].values);
     panel.setScope(own ? own.column : null);
     const controls = errors.map(({ column, path, message }) => {
-      if (["prompt", "messages", "labels"].includes(path)) return fieldError(path, message);
+      if (INPUTS.includes(path)) return fieldError(path, message);
       if (["connection", "model", "operation"].includes(path)) return columns.showError(column || 0, path, message);
       const where = doc.columns.length > 1 && errors.filter((each) => each.path === path && each.message === message).length < doc.columns.length ? `${playground.letter(column || 0)}: ` : "";
       if (said.has(path + where + message)) return null;
@@ -201,7 +128,8 @@
   const stopping = () => "running" in form.dataset && !("edited" in form.dataset);
   document.addEventListener("submit", (event) => {
     if (event.target !== form) return;
-    addLabel();
+    labels.flush();
+    panel.flush();
     const text = posted();
     force = false;
     if (stopping() || $("[data-run-button]").disabled || text.length > Number(form.dataset.limit)) {
@@ -237,7 +165,7 @@
   const setRunning = (running) => {
     if (running) form.dataset.running = running; else { delete form.dataset.running; delete form.dataset.edited; }
   };
-  const edited = () => { if ("running" in form.dataset) form.dataset.edited = ""; };
+  const edited = () => { if ("running" in form.dataset) form.dataset.edited = ""; doubt(); };
   const stop = () => {
     const all = document.querySelector("[data-stop-all]");
     if (!all) return;
@@ -249,9 +177,9 @@
 
   /* --- Keys: never while an input method composes --- */
   document.addEventListener("keydown", (event) => {
-    if (event.isComposing || event.keyCode === 229 || event.defaultPrevented) return;
+    if (event.isComposing || event.keyCode === 229 || event.defaultPrevented || document.querySelector("dialog[open]")) return;
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !event.altKey) { event.preventDefault(); if (!event.repeat) run(); }
-    if (event.key === "Escape" && "running" in form.dataset && !document.querySelector(":popover-open, dialog[open]")) { event.preventDefault(); stop(); }
+    if (event.key === "Escape" && "running" in form.dataset && !document.querySelector(":popover-open")) { event.preventDefault(); stop(); }
   });
   document.addEventListener("click", (event) => {
     const link = event.target.closest(".colswitch a");
@@ -261,13 +189,30 @@
     document.querySelector(link.getAttribute("href")).scrollIntoView({ block: "nearest", inline: "start" });
   });
 
+  /* --- Help while composing --- */
+  const view = () => { labels.flush(); panel.flush(); return posted(); };
+  playground.codeDialog({ posted: view, columns: views, column: () => panel.scope() || 0 });
+  playground.pasteDialog({ document: () => { labels.flush(); panel.flush(); return doc; }, connection: () => doc.columns[0] && doc.columns[0].connection, put: (found) => put(found) });
+  doubt = playground.doubts({ posted, wanted: () => doc.columns.length && prompts.filled() && (doc.columns.length > 1 || doc.mode !== "text" || panel.touched() || doc.columns.some((column) => Object.keys(column.values).length)) });
+
   /* --- Show the document --- */
-  prompt.value = typeof doc.prompt === "string" ? doc.prompt : JSON.stringify(doc.prompt);
-  $$("[name=visibility]", form).forEach((radio) => { radio.checked = radio.value === doc.visibility; });
-  showMeta();
-  showMode();
-  renderMessages();
-  renderLabels();
-  columns.refresh();
-  showPlan();
+  const show = () => {
+    $$("[name=visibility]", form).forEach((radio) => { radio.checked = radio.value === doc.visibility; });
+    prompts.show();
+    messages.show();
+    labels.show();
+    columns.refresh();
+    showPlan();
+    edited();
+  };
+  /* Another document in the place of this one. */
+  const put = (found) => {
+    clearErrors();
+    Object.keys(doc).forEach((key) => delete doc[key]);
+    Object.assign(doc, JSON.parse(JSON.stringify(found)));
+    columns.render();
+    panel.reload();
+    show();
+  };
+  show();
 })();

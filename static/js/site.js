@@ -37,6 +37,79 @@
     playground.announce(text, true);
   };
 
+  /* A message with a way back, for ten seconds; it waits while it is pointed at or has the focus. */
+  const TOAST = 10_000;
+  let toasted = null;
+  playground.toast = (text, act) => {
+    const holder = document.getElementById("toasts");
+    const toast = document.getElementById("toast-template").content.firstElementChild.cloneNode(true);
+    toast.querySelector("[data-text]").textContent = text;
+    let timer = 0;
+    const close = () => { clearTimeout(timer); toast.remove(); if (toasted === undo) toasted = null; };
+    const undo = () => { close(); act(); };
+    const wait = () => { clearTimeout(timer); timer = setTimeout(close, TOAST); };
+    toast.querySelector("[data-undo]").addEventListener("click", undo);
+    toast.querySelector("[data-close]").addEventListener("click", close);
+    ["pointerenter", "focusin"].forEach((kind) => toast.addEventListener(kind, () => clearTimeout(timer)));
+    ["pointerleave", "focusout"].forEach((kind) => toast.addEventListener(kind, wait));
+    holder.replaceChildren(toast);
+    toasted = undo;
+    wait();
+    playground.announce(`${text} Undo with U.`);
+  };
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "u" || !toasted || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.target.closest("input, textarea, select, dialog, [contenteditable]")) return;
+    event.preventDefault();
+    toasted();
+  });
+
+  /* A post outside of htmx, with the newest token. */
+  playground.post = (url, fields) => fetch(url, {
+    method: "POST",
+    headers: { "X-CSRFToken": token(), "HX-Request": "true" }, // an ended login is a 401, no page
+    body: new URLSearchParams(fields),
+    credentials: "same-origin",
+  });
+
+  /* Tabs that only show and hide: one tab stop, arrow keys move. */
+  const choose = (tab, focus) => {
+    const list = tab.closest("[role=tablist]");
+    list.querySelectorAll("[role=tab]").forEach((each) => {
+      each.setAttribute("aria-selected", String(each === tab));
+      each.tabIndex = each === tab ? 0 : -1;
+      document.getElementById(each.getAttribute("aria-controls")).hidden = each !== tab;
+    });
+    if (list.dataset.tabs) store(list.dataset.tabs, tab.dataset.name);
+    if (focus) tab.focus();
+  };
+  playground.tabs = (from) => from.querySelectorAll("[data-tabs]").forEach((list) => {
+    let name = "";
+    try { name = localStorage.getItem(list.dataset.tabs); } catch { /* private mode */ }
+    const found = [...list.children].find((tab) => tab.dataset.name === name);
+    if (found) choose(found);
+  });
+  document.addEventListener("keydown", (event) => {
+    const tab = event.target.closest("[data-tabs] [role=tab]");
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!tab || !step) return;
+    const all = [...tab.parentElement.children];
+    choose(all[(all.indexOf(tab) + step + all.length) % all.length], true);
+  });
+
+  const copy = async (button) => {
+    const text = document.getElementById(button.dataset.copy).textContent;
+    try { await navigator.clipboard.writeText(text); } catch {
+      getSelection().selectAllChildren(document.getElementById(button.dataset.copy));
+      playground.announce("Selected; copy it with Control C");
+      return;
+    }
+    const label = button.querySelector("[data-copy-label]");
+    label.textContent = "Copied";
+    setTimeout(() => { label.textContent = "Copy"; }, 2_000);
+    playground.announce("Copied");
+  };
+
   document.addEventListener("click", (event) => {
     const button = event.target.closest("button");
     if (!button) return;
@@ -44,13 +117,20 @@
     if ("themeToggle" in button.dataset) setTheme({ system: "light", light: "dark", dark: "system" }[root.dataset.theme || "system"]);
     if (button.dataset.monoSet) setMono(button.dataset.monoSet);
     if ("dismiss" in button.dataset) button.closest("[data-notice]").remove();
+    if (button.dataset.dialog) document.getElementById(button.dataset.dialog).showModal();
+    if ("closeDialog" in button.dataset) button.closest("dialog").close();
+    if (button.dataset.copy) copy(button);
+    if (button.matches("[data-tabs] [role=tab]")) choose(button);
   });
 
   /* htmx: the token comes from the cookie, so that a login in another tab is enough to go on. */
-  document.addEventListener("htmx:configRequest", (event) => {
+  const token = () => {
     const name = document.body.dataset.csrfCookie + "=";
     const cookie = document.cookie.split("; ").find((each) => each.startsWith(name));
-    if (cookie) event.detail.headers["X-CSRFToken"] = cookie.slice(name.length);
+    return cookie ? cookie.slice(name.length) : "";
+  };
+  document.addEventListener("htmx:configRequest", (event) => {
+    if (token()) event.detail.headers["X-CSRFToken"] = token();
   });
 
   /* A refusal that names its own place is swapped there, and is no error. */

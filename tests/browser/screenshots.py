@@ -10,7 +10,8 @@ import argparse
 import re
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin
@@ -19,7 +20,16 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from tests.browser.conftest import ARGUMENTS, chromium_path
-from tests.fake_provider import FakeProvider, Reply, error_reply, text_event, word_pieces
+from tests.fake_provider import (
+    CREATED,
+    FakeProvider,
+    Received,
+    Reply,
+    error_reply,
+    json_reply,
+    text_event,
+    word_pieces,
+)
 from tests.server import Server
 
 SIZES = {1440: 900, 1024: 768, 390: 844}
@@ -95,6 +105,111 @@ def messages(page: Page, root: str) -> None:
     page.click("[data-add-message]")
 
 
+def prompt_list(page: Page, root: str) -> None:
+    page.goto(root)
+    page.click("#t-mode-list")
+    page.fill("[data-prompts] textarea", "Field guide entry. Subject: common kingfisher. Entry:")
+    page.click("[data-add-prompt]")
+    page.fill("[data-prompts] textarea >> nth=1", "Field guide entry. Subject: grey heron. Entry: ")
+    page.wait_for_timeout(900)
+
+
+def token_ids(page: Page, root: str) -> None:
+    page.goto(root)
+    page.click("#t-mode-ids")
+    page.fill("#ids", "504 1695 314 253 1890 2175 5097 4180 327")
+    page.wait_for_selector(".ids span")
+
+
+def tools(page: Page, root: str) -> None:
+    page.goto(root)
+    page.click('[data-operation="chat"]')
+    page.click("#t-mode-messages")
+    page.fill("[data-content]", "How high is the water at Basel?")
+    page.click("[data-add-message]")
+    page.click("[data-add-calls]:visible")
+    page.click("[data-add-message]")
+    page.select_option("[data-role] >> nth=2", "tool")
+    page.fill("[data-call-id] >> nth=2", "call_1")
+    page.fill("[data-content] >> nth=2", '{"metres": 5.4}')
+
+
+def editors(page: Page, root: str) -> None:
+    """Chips, token biases, JSON with an error, a choice, what the column would not do."""
+    page.goto(root)
+    page.fill("#prompt", PROMPT + " ")
+    with parameters(page):
+        page.fill('[data-path="stop"] textarea', "\\n\\n\nSubject:\n  two spaces")
+        page.evaluate("document.querySelectorAll('[data-group]').forEach(each => each.open = true)")
+        page.fill('[data-path="logit_bias"] [data-box]', "kingfisher bird")
+        page.press('[data-path="logit_bias"] [data-box]', "Enter")
+        page.wait_for_selector("[data-bias-rows] > *")
+        page.fill('[data-path="tools"] textarea', '[\n  {"type": "function"}\n  {}\n]')
+        page.select_option('[data-path="tool_choice"] select', "{function}")
+        page.fill('[data-path="tool_choice"] [data-choice-name]', "water_level")
+        page.wait_for_timeout(1_500)
+        page.locator('[data-path="stop"]').evaluate("each => each.scrollIntoView()")
+        page.wait_for_timeout(100)
+    if page.viewport_size and page.viewport_size["width"] < 900:
+        page.click('[popovertarget="params"]:not([popovertargetaction])')
+
+
+def code(page: Page, root: str) -> None:
+    page.goto(root)
+    page.fill("#prompt", PROMPT)
+    number(page, "max_tokens", "40")
+    page.click("[data-add-column]")
+    page.click("[data-view-code]")
+    page.wait_for_selector("#code-dialog .code")
+
+
+def paste(page: Page, root: str) -> None:
+    page.goto(root)
+    page.click("[data-paste]")
+    page.fill("#paste-text", "wget https://example.org")
+    page.click("[data-apply]")
+    page.wait_for_selector("[data-paste-error]:not([hidden])")
+
+
+def pasted(page: Page, root: str) -> None:
+    page.goto(root)
+    page.click("[data-paste]")
+    page.fill("#paste-text", '{"model": "m", "prompt": "Hi", "stop": "x", "novelty": 1}')
+    page.click("[data-apply]")
+    page.wait_for_selector(".toast")
+    page.wait_for_timeout(800)
+
+
+def tool_call(page: Page, root: str) -> None:
+    """An answer that calls a tool; with probabilities, and routed as Pulze does it."""
+    page.goto(root)
+    page.click('[data-operation="chat"]')
+    page.fill("#prompt", "How high is the water at Basel?")
+    page.fill("[data-model]", "tool-caller")
+    page.keyboard.press("Control+Enter")
+    page.wait_for_selector('.col[data-status="completed"]', timeout=30_000)
+    page.wait_for_timeout(300)
+
+
+def matrix(page: Page, root: str) -> None:
+    page.goto(root)
+    page.click("#t-mode-list")
+    page.fill("[data-prompts] textarea", "Subject: common kingfisher. Entry:")
+    page.click("[data-add-prompt]")
+    page.fill("[data-prompts] textarea >> nth=1", "Subject: grey heron. Entry:")
+    page.fill("[data-model]", "matrix")
+    number(page, "n", "2")
+    page.keyboard.press("Control+Enter")
+    page.wait_for_selector('.col[data-status="completed"]', timeout=30_000)
+    page.wait_for_timeout(300)
+
+
+def record(page: Page, root: str) -> None:
+    tool_call(page, root)
+    page.click(".col__acts a")
+    page.wait_for_selector("#sent-title")
+
+
 def history(page: Page, root: str) -> None:
     page.goto(urljoin(root, "history/"))
 
@@ -114,24 +229,43 @@ def login(page: Page, root: str) -> None:
 STATES: dict[str, Callable[[Page, str], None]] = {
     "compose-idle": idle,
     "compose-messages": messages,
+    "compose-list": prompt_list,
+    "compose-ids": token_ids,
+    "compose-tools": tools,
+    "compose-editors": editors,
+    "compose-code": code,
+    "compose-paste": paste,
+    "compose-pasted": pasted,
+    "compose-calls": tool_call,
+    "compose-matrix": matrix,
     "compose-running": running,
     "compose-failed": failed,
     "compose-refused": refused,
     "compose-done": done,
     "history": history,
     "run": run,
+    "run-record": record,
     "login": login,
 }
 
 
-def number(page: Page, path: str, value: str) -> None:
+@contextmanager
+def parameters(page: Page) -> Iterator[None]:
+    """The panel, which is a sheet on small screens."""
     sheet = page.locator('[popovertarget="params"]:not([popovertargetaction])')
     opened = sheet.is_visible()
     if opened:
         sheet.click()
-    page.fill(f'[data-path="{path}"] [data-control="number"] [data-box]', value)
+    yield
     if opened:
         page.keyboard.press("Escape")
+
+
+def number(page: Page, path: str, value: str) -> None:
+    with parameters(page):
+        row = page.locator(f'[data-path="{path}"]')
+        row.evaluate("each => { each.closest('[data-group]').open = true; }")
+        row.locator('[data-control="number"] [data-box]').fill(value)
 
 
 def check(page: Page, name: str) -> int:
@@ -188,6 +322,58 @@ def entry(rate: float, times: int) -> Reply:
     return Reply(pieces=[*pieces, *ending])
 
 
+def tokenized(request: Received) -> Reply:
+    words = re.findall(r"\s*\S+|\s+", request.json["content"])
+    return json_reply({"tokens": [{"id": 500 + len(word), "piece": word} for word in words]})
+
+
+def detokenized(request: Received) -> Reply:
+    words = {504: "The", 1695: " following", 314: " is", 253: " a", 1890: " short"}
+    [number] = request.json["tokens"]
+    return json_reply({"content": words.get(number, f" word{number}")})
+
+
+def called() -> Reply:
+    """A chat answer with a tool call, probabilities and Pulze's metadata."""
+    top = [{"token": token, "logprob": p} for token, p in ((" I", -0.2), (" The", -1.9))]
+    function = {"name": "water_level", "arguments": '{"place": "Basel", "unit": "m"}'}
+    choice = {
+        "index": 0,
+        "finish_reason": "tool_calls",
+        "message": {
+            "role": "assistant",
+            "content": " I look it up.\n",
+            "tool_calls": [{"id": "call_1", "type": "function", "function": function}],
+        },
+        "logprobs": {"content": [{**each, "top_logprobs": top} for each in top]},
+    }
+    costs = {"total_tokens": 0.00066, "prompt_tokens": 0.0004, "completion_tokens": 0.00026}
+    metadata = {
+        "app_id": "a1",
+        "model": {"model": "mistral-small", "provider": "mistral", "namespace": "mistral/small"},
+        "costs": costs,
+        "cost_savings": costs,
+        "latency": 0.601,
+        "score": 0.93,
+        "scores": {"best_models": [{"mistral/small": 0.93}, {"openai/gpt-4": 0.91}]},
+        "search_results": {"items": [{"title": "Pegel Basel", "url": "https://example.org"}]},
+        "retries": 0,
+        "status_code": 200,
+    }
+    usage = {"prompt_tokens": 12, "completion_tokens": 5, "total_tokens": 17}
+    whole = {"object": "chat.completion", "model": "tool-caller", "choices": [choice]}
+    return json_reply({**whole, "created": CREATED, "usage": usage, "metadata": metadata})
+
+
+def four() -> Reply:
+    birds = ("kingfisher", "kingfisher", "heron", "heron")
+    choices = [
+        {"index": i, "text": f" A {bird} stands by the water.", "finish_reason": "stop"}
+        for i, bird in enumerate(birds)
+    ]
+    return json_reply({"object": "text_completion", "model": "matrix", "choices": choices})
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, nargs="?", default=Path("build/screenshots"))
@@ -208,6 +394,10 @@ def main() -> int:
                 entry(20.0, 9) if request.json.get("max_tokens") == 400 else entry(200.0, 1)
             )
         )
+        works.on_path("/tokenize", tokenized)
+        works.on_path("/detokenize", detokenized)
+        works.on("tool-caller", called())
+        works.on("matrix", four())
         refusal = "body.temperature: ensure this value is less than or equal to 1"
         broken.reply_with(error_reply(422, {"detail": [{"loc": ["body"], "msg": refusal}]}))
         server.connect("local", works.url, "--model", "field-guide-7b")

@@ -142,6 +142,29 @@ def test_one_message_in_five_lost_on_the_way_costs_no_character(
     assert text_of(column) == "".join(f"w{i} " for i in range(300))
 
 
+def test_twelve_columns_under_drops_losses_and_a_stall_are_all_exact(
+    page: Page, fake: FakeProvider, server: Server
+) -> None:
+    fake.reply_with(words(400, 40.0))
+    [row] = server.rows("SELECT id FROM playground_connection WHERE name = 'fake'")
+    person = server.user()
+    comparison, runs = person.run(document(*[{"connection": row["id"]}] * 12))
+    page.goto(f"{server.url}/comparisons/{comparison}/")
+    page.evaluate("window.lose = 0.2")
+    for _ in range(6):
+        page.wait_for_timeout(300)
+        page.evaluate("window.dropSocket()")
+    # The page reads nothing for ten seconds, which outlasts the streams.
+    page.evaluate("const end = Date.now() + 10_000; while (Date.now() < end);")
+    page.evaluate("window.lose = 0")
+    columns = page.locator("article[data-run]")
+    for position in range(12):
+        finished(columns.nth(position))
+        assert text_of(columns.nth(position)) == "".join(f"w{i} " for i in range(400))
+    query = f"SELECT text FROM playground_choice WHERE run_id >= {runs[0]}"
+    assert {row["text"] for row in server.rows(query)} == {"".join(f"w{i} " for i in range(400))}
+
+
 def test_leaving_and_coming_back_shows_the_run_exactly(
     page: Page, fake: FakeProvider, server: Server
 ) -> None:

@@ -1,0 +1,97 @@
+/* Chat messages: role and text, the tool calls of an assistant, the id that a tool answers. */
+(() => {
+  const playground = (window.playground = window.playground || {});
+  const pretty = (value) => (typeof value === "string" ? value : JSON.stringify(value, null, 2));
+  const EXAMPLE = '[\n  {\n    "id": "call_1",\n    "type": "function",\n    "function": {"name": "", "arguments": "{}"}\n  }\n]';
+
+  /* `host`: document(), changed(), error(path, sentence). */
+  playground.messages = (form, host) => {
+    const list = form.querySelector("[data-messages]");
+    const template = document.getElementById("message-template").content.firstElementChild;
+    const add = form.querySelector("[data-add-message]");
+    const data = () => host.document().messages;
+    const $ = (element, name) => element.querySelector(`[data-${name}]`);
+
+    const showParts = (element, message) => {
+      const calls = message.tool_calls !== undefined && message.tool_calls !== "";
+      $(element, "calls-part").hidden = !("callsOpen" in element.dataset) && !calls;
+      $(element, "add-calls").hidden = message.role !== "assistant" || !$(element, "calls-part").hidden;
+      $(element, "id-part").hidden = message.role !== "tool" && !message.tool_call_id;
+      $(element, "name-part").hidden = !message.name;
+    };
+    const build = (message, i) => {
+      const element = template.cloneNode(true), role = $(element, "role"), content = $(element, "content"), number = i + 1;
+      if (![...role.options].some((option) => option.value === message.role)) role.add(new Option(message.role, message.role));
+      role.value = message.role;
+      content.value = pretty(message.content);
+      if (typeof message.content !== "string") element.dataset.parts = "";
+      $(element, "calls").value = message.tool_calls ? pretty(message.tool_calls) : "";
+      $(element, "call-id").value = message.tool_call_id || "";
+      $(element, "call-name").value = message.name || "";
+      role.setAttribute("aria-label", `Role of message ${number}`);
+      content.setAttribute("aria-label", `Message ${number}`);
+      $(element, "calls").setAttribute("aria-label", `Tool calls of message ${number}, JSON`);
+      $(element, "calls").setAttribute("aria-describedby", `calls-error-${number}`);
+      $(element, "calls-error").id = `calls-error-${number}`;
+      $(element, "call-id").setAttribute("aria-label", `Id of the tool call that message ${number} answers`);
+      $(element, "call-name").setAttribute("aria-label", `Name in message ${number}`);
+      $(element, "remove-message").setAttribute("aria-label", `Remove message ${number}`);
+      showParts(element, message);
+      return element;
+    };
+    const render = () => list.replaceChildren(...data().map(build));
+    const at = (target) => [...list.children].indexOf(target.closest("[data-message]"));
+
+    const callsError = (box, sentence) => {
+      const error = $(box.closest("[data-message]"), "calls-error");
+      error.textContent = sentence;
+      error.hidden = !sentence;
+      if (sentence) box.setAttribute("aria-invalid", "true"); else box.removeAttribute("aria-invalid");
+    };
+    const check = playground.later((box) => callsError(box, playground.jsonProblem(box.value, "array")), 400);
+    /* Content that came as parts stays a list as long as it is one. */
+    const contentOf = (element, text) => {
+      if (!("parts" in element.dataset)) return text;
+      try { const found = JSON.parse(text); return Array.isArray(found) ? found : text; } catch { return text; }
+    };
+    const put = (message, name, text) => { if (text) message[name] = text; else delete message[name]; };
+
+    list.addEventListener("input", ({ target }) => {
+      const message = data()[at(target)], element = target.closest("[data-message]");
+      if (target.matches("[data-role]")) message.role = target.value;
+      if (target.matches("[data-content]")) message.content = contentOf(element, target.value);
+      if (target.matches("[data-calls]")) { put(message, "tool_calls", target.value); callsError(target, ""); check(target); }
+      if (target.matches("[data-call-id]")) put(message, "tool_call_id", target.value);
+      if (target.matches("[data-call-name]")) put(message, "name", target.value);
+      if (target.matches("[data-role]")) showParts(element, message);
+      host.error("messages", "");
+      host.changed();
+    });
+    list.addEventListener("click", ({ target }) => {
+      const element = target.closest("[data-message]");
+      if (target.closest("[data-add-calls]")) {
+        element.dataset.callsOpen = "";
+        const box = $(element, "calls"), message = data()[at(target)];
+        box.value = message.tool_calls = EXAMPLE;
+        showParts(element, message);
+        box.focus();
+        host.changed();
+      }
+      if (!target.closest("[data-remove-message]")) return;
+      const position = at(target);
+      data().splice(position, 1);
+      render();
+      const next = list.children[Math.min(position, list.children.length - 1)];
+      (next ? $(next, "content") : add).focus();
+      host.changed();
+    });
+    add.addEventListener("click", () => {
+      const last = data()[data().length - 1];
+      data().push({ role: last && last.role === "user" ? "assistant" : "user", content: "" });
+      render();
+      $(list.lastElementChild, "content").focus();
+      host.changed();
+    });
+    return { show: render, control: () => (list.lastElementChild ? $(list.lastElementChild, "content") : add) };
+  };
+})();
