@@ -66,6 +66,17 @@
   const messages = playground.messages(form, { document: () => doc, changed: touched, error });
   form.addEventListener("change", (event) => { if (event.target.name === "visibility") { doc.visibility = event.target.value; edited(); } });
 
+  /* What a run has just taught is known at its field at once, not only on the next page. */
+  const learn = () => {
+    const found = $$("[data-lesson]");
+    found.forEach(({ dataset: { lesson, kind, sentence, model, connection, seen } }) => {
+      const models = (memories[connection] = memories[connection] || {});
+      (models[model] = models[model] || {})[lesson] = { kind, sentence, seen };
+    });
+    if (found.length) { panel.refresh(); columns.refresh(); }
+  };
+  document.addEventListener("htmx:oobAfterSwap", learn);
+
   /* --- What a press of Run means --- */
   const completions = () => prompts.count() * doc.columns.reduce((sum, _, position) => sum + Math.max(1, Number(panel.value("n", position)) || 1), 0);
   const showPlan = () => {

@@ -551,3 +551,14 @@ def test_the_record_says_what_was_not_sent_and_why(
     expect(sent).to_contain_text("Not sent: seed. It was left out in this column.")
     expect(sent).to_contain_text("Sent: min_tokens. Ignored by llama.cpp.")
     expect(sent).to_contain_text("content-type")
+
+
+def test_a_refusal_that_names_a_parameter_is_shown_at_its_field(
+    page: Page, fake: FakeProvider
+) -> None:
+    words_of = "max_tokens must be in 1..8192"
+    fake.reply_with(error_reply(400, {"error": {"message": words_of, "param": "max_tokens"}}))
+    page.locator('[data-path="max_tokens"] [data-box]').first.fill("9000")
+    finished(run(page), "failed")
+    expect(page.locator("article[data-run]")).to_contain_text(words_of)
+    expect(page.locator('[data-path="max_tokens"] [data-memory]')).to_contain_text(words_of)
