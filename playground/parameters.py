@@ -220,6 +220,7 @@ def _choice(value: object, choices: tuple[str, ...]) -> str | None:
 ESCAPE = re.compile(
     r"\\(?:x(?P<x>[0-9a-fA-F]{2})|u(?P<u>[0-9a-fA-F]{4})|U(?P<U>[0-9a-fA-F]{8})|(?P<c>.?))", re.S
 )
+HALF = re.compile("[\ud800-\udfff]")
 NAMED = {"n": "\n", "r": "\r", "t": "\t", "\\": "\\"}
 
 
@@ -267,12 +268,16 @@ class TextList(Kind):
 
     def clean(self, raw: object) -> list[str]:
         if isinstance(raw, str):
-            return [self._line(line) for line in re.split(r"\r\n|\n|\r", raw) if line]
-        if not isinstance(raw, list) or not all(isinstance(item, str) for item in raw):
+            found = [self._line(line) for line in re.split(r"\r\n|\n|\r", raw) if line]
+        elif isinstance(raw, list) and all(isinstance(item, str) for item in raw):
+            found = list(raw)
+        else:
             raise ValueError("Type a list of texts, one per line.")
-        if "" in raw:
+        if "" in found:
             raise ValueError(f"Remove the empty {self.item} from the list.")
-        return list(raw)
+        if any(map(HALF.search, found)):
+            raise ValueError(f"One {self.item} holds half a character; type it again.")
+        return found
 
     def _line(self, line: str) -> str:
         if line.isspace():

@@ -1,9 +1,11 @@
 """Fixtures: Alice owns the team, Bob is a member, Rita reviews, Charlie must be refused."""
 
+import os
 import shutil
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
+import hypothesis
 import pytest
 from django.core.management import call_command
 
@@ -16,6 +18,12 @@ from tests.environment import DATA
 from tests.fake_provider import FakeProvider
 
 Role = Membership.Role
+
+# In CI the same examples every time; `--hypothesis-profile thorough` looks for new ones.
+hypothesis.settings.register_profile("repeatable", derandomize=True, deadline=None)
+hypothesis.settings.register_profile("thorough", max_examples=2000, deadline=None)
+if os.environ.get("CI"):
+    hypothesis.settings.load_profile("repeatable")
 
 
 def pytest_unconfigure() -> None:

@@ -439,3 +439,9 @@ def test_it_refuses_with_a_sentence_or_takes_for_good(raw: object, kind: Kind) -
     else:
         assert kind.clean(kind.text(value)) == value
         kind.outside(value)
+
+
+@pytest.mark.parametrize("raw", ["a\ud800", ["\udc00"]])
+def test_half_a_character_is_no_item_of_a_list(raw: object) -> None:
+    with pytest.raises(ValueError, match="half a character"):
+        TextList().clean(raw)
