@@ -209,9 +209,9 @@ class Person:
         headers = {"X-CSRFToken": token, "HX-Request": "true", "Referer": self.server.url}
         return self.http.post(self.server.url + path, data=data, headers=headers)
 
-    def run(self, form: dict[str, Any]) -> tuple[int, list[int]]:
+    def run(self, form: dict[str, Any], prefix: str = "") -> tuple[int, list[int]]:
         """Post the form; (comparison, runs)."""
-        answer = self.post("/comparisons/", document=json.dumps(form))
+        answer = self.post(f"{prefix}/comparisons/", document=json.dumps(form))
         assert answer.status_code == 200, answer.text[:2000]
         comparison = int(answer.headers["HX-Push-Url"].rstrip("/").rpartition("/")[2])
         query = "SELECT id FROM playground_run WHERE comparison_id = ? ORDER BY position"
