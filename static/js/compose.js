@@ -69,7 +69,7 @@
   /* What a run has just taught is known at its field at once, not only on the next page. */
   const learn = () => {
     const found = $$("[data-lesson]");
-    found.forEach(({ dataset: { lesson, kind, sentence, model, connection, seen } }) => {
+    found.forEach(({ dataset: { lesson, kind, sentence, lessonModel: model, lessonConnection: connection, seen } }) => {
       const models = (memories[connection] = memories[connection] || {});
       (models[model] = models[model] || {})[lesson] = { kind, sentence, seen };
     });

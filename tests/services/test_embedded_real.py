@@ -21,14 +21,12 @@ from playground.embedded import (
     EmbeddedBackend,
     EmbeddedError,
     address,
-    ensure_model,
-    is_installed,
     status,
 )
 from playground.embedded import (
     backend as backend_module,
 )
-from playground.embedded.model_file import MODEL_FILE, model_path
+from playground.embedded.model_file import model_path
 from playground.embedded.state import is_alive, read_state
 
 pytestmark = pytest.mark.services
@@ -43,29 +41,6 @@ with EmbeddedBackend(Path(sys.argv[1])) as backend:
     print(backend.address(), flush=True)
     sys.stdin.read()
 """
-
-
-def missing(what: str) -> None:
-    if os.environ.get("REQUIRE_ALL") == "1":
-        pytest.fail(what)
-    pytest.skip(what)
-
-
-@pytest.fixture(scope="module")
-def model(request: pytest.FixtureRequest) -> Path:
-    """The model file: the one that is named or was downloaded already, else downloaded once."""
-    if not is_installed():
-        missing("This machine has no llama.cpp.")
-    if named := os.environ.get("MODEL_FILE"):
-        return Path(named)
-    if (ROOT / "data" / "models" / MODEL_FILE).exists():
-        return ROOT / "data" / "models" / MODEL_FILE
-    assert request.config.cache is not None
-    path = ensure_model(request.config.cache.mkdir("models").parent, print)
-    if path is None:
-        missing("The model file cannot be downloaded.")
-    assert path is not None
-    return path
 
 
 @pytest.fixture
