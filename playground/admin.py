@@ -2,15 +2,19 @@
 
 from typing import Any
 
+from asgiref.sync import async_to_sync
 from django import forms
 from django.contrib import admin, messages
 from django.contrib.auth.admin import UserAdmin
 from django.core.exceptions import ValidationError
+from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from playground.models import ApiKey, Connection, Membership, Memory, Team, User
 from playground.models.connections import clean_key
-from playground.providers import PROVIDERS
+from playground.parameters import OPERATIONS
+from playground.probe import probe
+from playground.providers import PROVIDERS, ProviderError
 
 admin.site.site_header = "Playground administration"
 admin.site.site_title = "Playground"
@@ -100,6 +104,21 @@ class ConnectionAdmin(admin.ModelAdmin):
     form = ConnectionForm
     list_display = ["name", "provider", "dialect", "base_url", "key", "enabled"]
     filter_horizontal = ["teams"]
+    actions = ["probe_parameters"]
+
+    @admin.action(
+        description="Probe what it ignores or refuses (one small request a parameter)",
+        permissions=["change"],
+    )
+    def probe_parameters(self, request: HttpRequest, queryset: QuerySet[Connection]) -> None:
+        for connection in queryset:
+            try:
+                learned = async_to_sync(probe)(connection, OPERATIONS[0])
+            except ProviderError as error:
+                messages.error(request, f"{connection}: {error.message}")
+                continue
+            found = ", ".join(f"{lesson.path} ({lesson.kind})" for lesson in learned)
+            messages.info(request, f"{connection}: {found or 'nothing is ignored or refused'}.")
 
     @admin.display(description="key")
     def key(self, connection: Connection) -> str:

@@ -3,11 +3,15 @@
 from typing import Any
 
 import pytest
+from asgiref.sync import sync_to_async
 from django.core.management import CommandError, call_command
+from django.test import AsyncClient
+from django.urls import reverse
 
-from playground.models import Connection, Memory
+from playground.models import Connection, Memory, User
 from playground.parameters import Api, Status, for_api
 from playground.probe import ASKED, requests
+from playground.runner import Runner
 from tests.fake_provider import FakeProvider, Received, Reply, error_reply, words
 
 
@@ -44,3 +48,17 @@ def test_the_command_fills_the_memory(
 def test_an_unknown_connection_is_told(db: None) -> None:
     with pytest.raises(CommandError, match="no connection named"):
         call_command("probe", "nope")
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_an_admin_starts_it_in_the_admin_site(
+    async_client: AsyncClient, connection: Connection, provider: FakeProvider, runner: Runner
+) -> None:
+    provider.reply_with(picky)
+    root = await sync_to_async(User.objects.create_superuser)("root")
+    await async_client.aforce_login(root)
+    form = {"action": "probe_parameters", "_selected_action": str(connection.pk)}
+    address = reverse("admin:playground_connection_changelist")
+    answer = await async_client.post(address, form, follow=True)
+    assert "mirostat (refused)" in answer.content.decode()
+    assert await Memory.objects.filter(path="mirostat", kind="refused").aexists()
