@@ -38,4 +38,5 @@ urlpatterns = [
     path("teams/<int:pk>/", account.switch_team, name="team"),
     path("admin/", admin.site.urls),
     path("healthz", health.healthz, name="health"),
+    path("favicon.ico", health.favicon),
 ]

@@ -25,6 +25,7 @@ from playground.parameters import (
     row,
     unregister,
 )
+from tests.samples import FIELDS
 
 WIDGETS = {"number", "flag", "option", "text", "list", "bias", "choice", "json"}
 
@@ -206,3 +207,18 @@ def test_the_answer_is_appended_to_go_on() -> None:
     assert [each["role"] for each in found["messages"]] == ["user", "assistant", "tool"]
     assert found["messages"][2]["tool_call_id"] == "c1"
     assert panel.restored(found) is not None
+
+
+def test_every_request_field_that_anyone_documents_is_in_the_form() -> None:
+    """By the oracle: each field is a row, a member of a row's JSON, or the request itself."""
+    ours = ("model", "prompt", "messages", "Authorization")
+    shown = {field.path for group in panel.groups() for field in group.fields}
+    for fact in FIELDS:
+        name = fact["renamed_from"] or fact["name"]
+        top = name.split("[")[0]
+        if top.split(".")[0] in ours:
+            continue
+        parts = top.split(".")
+        above = {".".join(parts[:end]) for end in range(1, len(parts) + 1)}
+        members = {path for path in shown if path.startswith(f"{top}.")}
+        assert above & shown or members, name
