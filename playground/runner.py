@@ -8,7 +8,8 @@ import contextvars
 import functools
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
+from typing import Any
 
 from django.conf import settings
 from django.db import close_old_connections
@@ -83,6 +84,7 @@ class Runner:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._endings: dict[int, Ending] = {}  # why a task was cancelled
+        self._background: set[asyncio.Task[None]] = set()
         self._filling = asyncio.Lock()
         self._draining = False
 
@@ -216,7 +218,7 @@ class Runner:
         self._tasks.pop(run, None)
         self._endings.pop(run, None)
         if not self._draining:
-            asyncio.ensure_future(self._fill())  # noqa: RUF006 (short; the loop keeps it)
+            self._fill_soon()
 
     async def _execute(self, run: Run) -> None:
         began = time.monotonic()
@@ -314,12 +316,16 @@ class Runner:
             self._in_loop(self._fill_soon)
 
     def _stop_here(self, run: Run) -> None:
-        asyncio.ensure_future(  # noqa: RUF006 (short; the loop keeps it)
-            self._close_queued([run], Ending(RunStatus.CANCELLED))
-        )
+        self._soon(self._close_queued([run], Ending(RunStatus.CANCELLED)))
 
     def _fill_soon(self) -> None:
-        asyncio.ensure_future(self._fill())  # noqa: RUF006 (short; the loop keeps it)
+        self._soon(self._fill())
+
+    def _soon(self, work: Coroutine[Any, Any, None]) -> None:
+        """In the background; kept here until it is done, for the loop itself keeps no task."""
+        task = asyncio.create_task(work, context=contextvars.Context())
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
 
     def _in_loop(self, function: object, *args: object) -> None:
         if self._loop is not None and not self._loop.is_closed():
