@@ -68,12 +68,16 @@
 
   /* What a run has just taught is known at its field at once, not only on the next page. */
   const learn = () => {
-    const found = $$("[data-lesson]");
-    found.forEach(({ dataset: { lesson, kind, sentence, lessonModel: model, lessonConnection: connection, seen } }) => {
+    let fresh = false;
+    $$("[data-lesson]").forEach(({ dataset: { lesson, kind, sentence, lessonModel: model, lessonConnection: connection, seen } }) => {
       const models = (memories[connection] = memories[connection] || {});
-      (models[model] = models[model] || {})[lesson] = { kind, sentence, seen };
+      const paths = (models[model] = models[model] || {});
+      if (paths[lesson] && paths[lesson].sentence === sentence && paths[lesson].seen === seen) return;
+      paths[lesson] = { kind, sentence, seen };
+      fresh = true;
     });
-    if (found.length) { panel.refresh(); columns.refresh(); }
+    // A run ends in several swaps; drawing all the fields again is worth it only for news.
+    if (fresh) { panel.refresh(); columns.refresh(); }
   };
   document.addEventListener("htmx:oobAfterSwap", learn);
 
