@@ -8,7 +8,7 @@ import contextvars
 import functools
 import logging
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any
 
 from django.conf import settings
@@ -17,6 +17,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from playground import embedded
+from playground.axes import Place
 from playground.completion import CompletionRequest, ErrorKind, RunStatus
 from playground.database import in_thread
 from playground.hub import RESTARTING, Item, hub
@@ -147,6 +148,8 @@ class Runner:
         *,
         document: str = "",
         visibility: str = "team",
+        places: Sequence[Place] = (),
+        axes: Mapping[str, Any] | None = None,
     ) -> Comparison:
         """Save a comparison with queued runs and start as many as there is room for."""
         await self._ready()
@@ -159,6 +162,8 @@ class Runner:
             owner=self._process,
             document=document,
             visibility=visibility,
+            places=places,
+            axes=axes,
         )
         await self._fill()
         return comparison

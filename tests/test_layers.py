@@ -18,6 +18,7 @@ MAP = {
     "playground.parameters": (VALUES, "values"),
     "playground.completion": (VALUES, "values"),
     "playground.lessons": (VALUES, "values"),
+    "playground.axes": (VALUES, "values"),
     "playground.fields": (STATE, "fields"),
     "playground.embedded": (STATE, "embedded"),
     "playground.models": (STATE, "models"),

@@ -12,6 +12,7 @@ from django.core.exceptions import ValidationError
 from django.db import connections
 from django.utils import timezone
 
+from playground.axes import Place
 from playground.completion import CompletionRequest
 from playground.models import (
     ApiKey,
@@ -127,8 +128,35 @@ def test_runs_repeat_what_lists_need(alice: User, connection: Connection, proces
         assert (run.status, run.live, run.streams) == ("queued", True, True)
 
 
+def test_several_runs_share_a_column_and_know_their_place(
+    alice: User, connection: Connection, process: Process
+) -> None:
+    places = [Place(0), Place(1, {"values": {"temperature": "0.4"}}), Place(1, {"repeat": 1})]
+    comparison = begin(
+        alice,
+        connection,
+        process,
+        *[request_to(connection)] * 3,
+        places=places,
+        axes={"fields": ["temperature"]},
+    )
+    runs = list(comparison.runs.order_by("position"))
+    assert [run.place for run in runs] == places
+    assert [run.letter for run in runs] == ["A", "B", "B"]
+    assert [run.position for run in runs] == [0, 1, 2]
+    assert Comparison.objects.get().axes_value == {"fields": ["temperature"]}
+
+
+def test_without_places_each_request_is_a_column(
+    alice: User, connection: Connection, process: Process
+) -> None:
+    comparison = begin(alice, connection, process, *[request_to(connection)] * 3)
+    assert [run.letter for run in comparison.runs.order_by("position")] == ["A", "B", "C"]
+    assert comparison.axes_value == {}
+
+
 def test_columns_are_lettered_beyond_z() -> None:
-    assert [Run(position=n).letter for n in (0, 25, 26, 27, 701, 702)] == [
+    assert [Run(column=n).letter for n in (0, 25, 26, 27, 701, 702)] == [
         "A", "Z", "AA", "AB", "ZZ", "AAA",
     ]  # fmt: skip
 

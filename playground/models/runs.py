@@ -5,7 +5,7 @@ surrogates and NaN in jsonb, and reorders keys.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -14,12 +14,8 @@ from django.db.models import Count, Q
 from django.urls import reverse
 from django.utils import timezone
 
-from playground.completion import (
-    CompletionRequest,
-    Outcome,
-    RunStatus,
-    storable,
-)
+from playground.axes import Place
+from playground.completion import CompletionRequest, Outcome, RunStatus, storable
 from playground.lessons import Lesson, lessons_of, lessons_of_refusal
 from playground.models.connections import Connection
 from playground.models.labels import Label, RunLabel
@@ -70,25 +66,37 @@ class ComparisonQuerySet(VisibleQuerySet):
         owner: Process,
         document: str = "",
         visibility: str = Visibility.TEAM,
+        places: Sequence[Place] = (),
+        axes: Mapping[str, Any] | None = None,
     ) -> "Comparison":
-        """Insert a comparison and its queued runs in one transaction."""
+        """Insert a comparison and its queued runs in one transaction.
+
+        `places` says of each request which column of the form it is of and where it stands on the
+        axes; without them each request is a column of its own.
+        """
+        places = places or [Place(position) for position in range(len(columns))]
         with transaction.atomic():
             comparison: Comparison = self.create(
                 team_id=membership.team_id,
                 author_id=membership.user_id,
                 visibility=visibility,
                 document=document,
+                axes=json.dumps(axes) if axes else "",
             )
             runs = Run.objects.bulk_create(
                 [
-                    Run.queued(comparison, position, connection, request, owner)
-                    for position, (connection, request) in enumerate(columns)
+                    Run.queued(comparison, position, connection, request, owner, place)
+                    for position, ((connection, request), place) in enumerate(
+                        zip(columns, places, strict=True)
+                    )
                 ]
             )
+            labelled: dict[tuple[str, ...], list[int]] = {}
             for run, (_, request) in zip(runs, columns, strict=True):
                 if request.labels:
-                    labels = Label.objects.named(membership.team_id, request.labels)
-                    RunLabel.objects.put([run.pk], labels)
+                    labelled.setdefault(tuple(request.labels), []).append(run.pk)
+            for names, pks in labelled.items():
+                RunLabel.objects.put(pks, Label.objects.named(membership.team_id, names))
         return comparison
 
     def listed(self) -> Any:
@@ -111,6 +119,7 @@ class Comparison(models.Model):
     )
     visibility = models.CharField(max_length=10, choices=Visibility, default=Visibility.TEAM)
     document = models.TextField(blank=True)  # what the form posted, to restore it
+    axes = models.TextField(blank=True)  # axes.Grid.to_dict() as JSON; "" where nothing multiplies
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     deleted_at = models.DateTimeField(null=True, blank=True)
 
@@ -126,6 +135,10 @@ class Comparison(models.Model):
 
     def get_absolute_url(self) -> str:
         return reverse("comparison", args=[self.pk])
+
+    @property
+    def axes_value(self) -> dict[str, Any]:
+        return json.loads(self.axes) if self.axes else {}
 
 
 class RunQuerySet(VisibleQuerySet):
@@ -172,7 +185,9 @@ class Run(models.Model):
     BIG = ("request", "usage", "metadata", "warnings", "lessons")
 
     comparison = models.ForeignKey(Comparison, on_delete=models.CASCADE, related_name="runs")
-    position = models.PositiveIntegerField(default=0)
+    position = models.PositiveIntegerField(default=0)  # its order in the comparison
+    column = models.PositiveIntegerField(default=0)  # index of its column in the document
+    coordinates = models.TextField(blank=True)  # Place.coordinates as JSON; "" where none
 
     # Repeated from the comparison, so that no list joins for rights. Set in `queued` only.
     team = models.ForeignKey("Team", on_delete=models.CASCADE, related_name="runs")
@@ -242,11 +257,15 @@ class Run(models.Model):
         connection: Connection,
         request: CompletionRequest,
         owner: Process,
+        place: Place | None = None,
     ) -> "Run":
-        """An unsaved run of a comparison."""
+        """An unsaved run of a comparison; without a place it is a column of its own."""
+        place = place or Place(position)
         return cls(
             comparison=comparison,
             position=position,
+            column=place.column,
+            coordinates=json.dumps(place.coordinates) if place.coordinates else "",
             team_id=comparison.team_id,
             author_id=comparison.author_id,
             visibility=comparison.visibility,
@@ -281,7 +300,12 @@ class Run(models.Model):
 
     @property
     def letter(self) -> str:
-        return letter(self.position)
+        return letter(self.column)
+
+    @property
+    def place(self) -> Place:
+        """Its column and where it stands on the axes of its comparison."""
+        return Place(self.column, json.loads(self.coordinates) if self.coordinates else {})
 
     @property
     def warning_list(self) -> list[str]:

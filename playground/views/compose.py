@@ -20,6 +20,7 @@ from django.views.decorators.http import require_GET, require_POST
 from playground import embedded, forms, panel
 from playground.inputs import Problem
 from playground.models import Comparison, Connection, Memory, Run
+from playground.models.runs import letter
 from playground.models.teams import Membership, User
 from playground.parameters import OPERATIONS, Api
 from playground.providers import ProviderError
@@ -228,7 +229,7 @@ def _lines(errors: Sequence[dict[str, Any]], columns: int) -> list[dict[str, Any
     for error in errors:
         letters = found.setdefault((error["path"], error["message"]), [])
         if error["column"] is not None:
-            letters.append(Run(position=error["column"]).letter)
+            letters.append(letter(error["column"]))
     return [
         {"path": path, "message": message, "letters": letters if columns > 1 else []}
         for (path, message), letters in found.items()

@@ -81,10 +81,10 @@ def _left_out(run: Run, asked: CompletionRequest) -> list[tuple[str, str]]:
         document = panel.restored(json.loads(run.comparison.document))
     except (ValueError, RecursionError):
         document = None
-    if document is None or run.position >= len(document["columns"]):
+    if document is None or run.column >= len(document["columns"]):
         return []
     api = panel.title(run.provider, run.dialect)
-    own = document["columns"][run.position]["values"]
+    own = document["columns"][run.column]["values"]
     found = []
     for path, value in {**document["values"], **own}.items():
         if path in asked.values:
