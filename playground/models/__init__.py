@@ -1,5 +1,6 @@
 """State: teams, connections, runs, labels. Knows no provider and no HTTP."""
 
+from playground.models.annotations import Comment, Rating
 from playground.models.choices import Choice
 from playground.models.connections import ApiKey, Connection
 from playground.models.labels import Label, RunLabel
@@ -11,6 +12,7 @@ from playground.models.teams import LoginLink, Membership, Team, User, first_sta
 __all__ = [
     "ApiKey",
     "Choice",
+    "Comment",
     "Comparison",
     "Connection",
     "Label",
@@ -18,6 +20,7 @@ __all__ = [
     "Membership",
     "Memory",
     "Process",
+    "Rating",
     "Run",
     "RunEvent",
     "RunLabel",

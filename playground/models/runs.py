@@ -50,11 +50,23 @@ class VisibleQuerySet(models.QuerySet[Any]):
 
     def visible_to(self, user: User) -> Any:
         """Own ones, and those that the current team may see; nothing from the trash."""
-        membership = user.membership()
+        return self.visible_in(user.membership())
+
+    def visible_in(self, membership: Membership | None) -> Any:
+        """`visible_to` of a person in this team, whatever their current one is."""
         if membership is None:
             return self.none()
         rows = self.filter(team_id=membership.team_id, deleted_at=None)
-        return rows.filter(Q(visibility=Visibility.TEAM) | Q(author=user))
+        return rows.filter(Q(visibility=Visibility.TEAM) | Q(author_id=membership.user_id))
+
+    def trashed_for(self, user: User) -> Any:
+        """What this user may take out of the trash or purge: own ones; an owner the team's too."""
+        membership = user.membership()
+        if membership is None or not membership.may_run:
+            return self.none()
+        rows = self.filter(team_id=membership.team_id).exclude(deleted_at=None)
+        own = Q(author_id=membership.user_id)
+        return rows.filter(own | Q(visibility=Visibility.TEAM) if membership.owns else own)
 
 
 class ComparisonQuerySet(VisibleQuerySet):
@@ -79,6 +91,7 @@ class ComparisonQuerySet(VisibleQuerySet):
             comparison: Comparison = self.create(
                 team_id=membership.team_id,
                 author_id=membership.user_id,
+                author_name=membership.user.get_username(),
                 visibility=visibility,
                 document=document,
                 axes=json.dumps(axes) if axes else "",
@@ -117,6 +130,7 @@ class Comparison(models.Model):
     author = models.ForeignKey(
         User, null=True, on_delete=models.SET_NULL, related_name="comparisons"
     )
+    author_name = models.CharField(max_length=150, blank=True)  # stays when the author goes
     visibility = models.CharField(max_length=10, choices=Visibility, default=Visibility.TEAM)
     document = models.TextField(blank=True)  # what the form posted, to restore it
     axes = models.TextField(blank=True)  # axes.Grid.to_dict() as JSON; "" where nothing multiplies
@@ -139,6 +153,36 @@ class Comparison(models.Model):
     @property
     def axes_value(self) -> dict[str, Any]:
         return json.loads(self.axes) if self.axes else {}
+
+    @property
+    def by(self) -> str:
+        return self.author.get_username() if self.author else self.author_name
+
+    def may_be_managed_by(self, membership: Membership | None) -> bool:
+        """Delete, restore, purge, share: own ones; an owner any that the team sees."""
+        if membership is None or membership.team_id != self.team_id or not membership.may_run:
+            return False
+        team = self.visibility == Visibility.TEAM
+        return self.author_id == membership.user_id or (membership.owns and team)
+
+    def show_to(self, visibility: Visibility) -> None:
+        """To the team or to the author alone. Stars, ratings and comments stay."""
+        self._everywhere(visibility=visibility)
+
+    def trash(self) -> None:
+        """Live runs are stopped before, by whoever calls."""
+        self._everywhere(deleted_at=timezone.now())
+
+    def restore(self) -> None:
+        self._everywhere(deleted_at=None)
+
+    @transaction.atomic
+    def _everywhere(self, **values: Any) -> None:
+        """The one place where what the runs repeat is changed."""
+        for name, value in values.items():
+            setattr(self, name, value)
+        self.save(update_fields=list(values))
+        self.runs.update(**values)
 
 
 class RunQuerySet(VisibleQuerySet):
@@ -189,9 +233,11 @@ class Run(models.Model):
     column = models.PositiveIntegerField(default=0)  # index of its column in the document
     coordinates = models.TextField(blank=True)  # Place.coordinates as JSON; "" where none
 
-    # Repeated from the comparison, so that no list joins for rights. Set in `queued` only.
+    # Repeated from the comparison, so that no list joins for rights. Set in `queued`, and where the
+    # comparison changes (`Comparison.show_to`, `trash`, `restore`).
     team = models.ForeignKey("Team", on_delete=models.CASCADE, related_name="runs")
     author = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="runs")
+    author_name = models.CharField(max_length=150, blank=True)
     visibility = models.CharField(max_length=10, choices=Visibility)
     created_at = models.DateTimeField(editable=False)
     deleted_at = models.DateTimeField(null=True, blank=True)
@@ -229,6 +275,8 @@ class Run(models.Model):
     first_token_ms = models.FloatField(null=True)  # since the request was sent
     total_ms = models.FloatField(null=True)
 
+    starred = models.BooleanField(default=False)
+    rating = models.FloatField(null=True)  # the mean of all ratings
     labels = models.ManyToManyField(Label, through=RunLabel, related_name="runs")
 
     objects = RunQuerySet.as_manager()
@@ -268,6 +316,7 @@ class Run(models.Model):
             coordinates=json.dumps(place.coordinates) if place.coordinates else "",
             team_id=comparison.team_id,
             author_id=comparison.author_id,
+            author_name=comparison.author_name,
             visibility=comparison.visibility,
             created_at=comparison.created_at,
             owner=owner,

@@ -64,6 +64,10 @@ class Membership(models.Model):
         """Reviewers read, rate and comment; they do not spend."""
         return self.role != self.Role.REVIEWER
 
+    @property
+    def owns(self) -> bool:
+        return self.role == self.Role.OWNER
+
 
 class LoginLink(models.Model):
     """A link that logs one person in once. Only its hash is stored."""

@@ -1,0 +1,120 @@
+"""What people say about a run: a rating each, and comments."""
+
+from typing import Any
+
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models, transaction
+from django.db.models import Avg
+from django.utils import timezone
+
+from playground.completion import storable
+from playground.models.runs import Run
+from playground.models.teams import User
+
+LONGEST_COMMENT = 10_000  # characters
+BEST = 5
+
+
+def clean_comment(text: str) -> str:
+    """Trimmed and storable; ValidationError where nothing is left or it is too long."""
+    comment = storable(text.replace("\r\n", "\n")).strip()
+    if not comment:
+        raise ValidationError("Write something first; an empty comment was not saved.")
+    if len(comment) > LONGEST_COMMENT:
+        raise ValidationError(f"A comment has at most {LONGEST_COMMENT:,} characters.")
+    return comment
+
+
+def clean_rating(text: str) -> int | None:
+    """1 to 5; None for "", which takes a rating back."""
+    if text == "":
+        return None
+    if text not in [str(value) for value in range(1, BEST + 1)]:
+        raise ValidationError(f"A rating is a number from 1 to {BEST}.")
+    return int(text)
+
+
+class RatingQuerySet(models.QuerySet["Rating"]):
+    @transaction.atomic
+    def give(self, run: Run, user: User, value: int | None) -> None:
+        """One rating a person and run; None takes it back. The run keeps the mean."""
+        Run.objects.select_for_update().get(pk=run.pk)  # two at once: the later mean is right
+        if value is None:
+            self.filter(run=run, user=user).delete()
+        else:
+            self.update_or_create(run=run, user=user, defaults={"value": value})
+        run.rating = self.filter(run=run).aggregate(mean=Avg("value"))["mean"]
+        Run.objects.filter(pk=run.pk).update(rating=run.rating)
+
+
+class Rating(models.Model):
+    """1 to 5 by one person. It stays when the person is deleted."""
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="ratings")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="ratings"
+    )
+    value = models.PositiveSmallIntegerField(
+        validators=[MinValueValidator(1), MaxValueValidator(BEST)]
+    )
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    objects = RatingQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["run", "user"], name="one_rating_per_run_and_user"),
+            models.CheckConstraint(
+                condition=models.Q(value__gte=1, value__lte=BEST), name="rating_from_1_to_5"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.value} for run {self.run_id}"
+
+
+class CommentQuerySet(models.QuerySet["Comment"]):
+    def visible_to(self, user: User) -> Any:
+        """Of the runs that this user may see."""
+        return self.filter(run__in=Run.objects.visible_to(user))
+
+
+class Comment(models.Model):
+    """A note with author and time; only its author changes it."""
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="comments")
+    author = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="comments"
+    )
+    author_name = models.CharField(max_length=150, blank=True)
+    text = models.TextField()
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+    edited_at = models.DateTimeField(null=True, blank=True)
+
+    objects = CommentQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["created_at", "pk"]
+
+    def __str__(self) -> str:
+        return f"comment on run {self.run_id}"
+
+    @classmethod
+    def write(cls, run: Run, user: User, text: str) -> "Comment":
+        """Raises ValidationError with what is wrong."""
+        return cls.objects.create(
+            run=run, author=user, author_name=user.get_username(), text=clean_comment(text)
+        )
+
+    def rewrite(self, text: str) -> None:
+        """Raises ValidationError with what is wrong."""
+        changed = clean_comment(text)
+        if changed != self.text:
+            self.text, self.edited_at = changed, timezone.now()
+            self.save(update_fields=["text", "edited_at"])
+
+    @property
+    def by(self) -> str:
+        return self.author.get_username() if self.author else self.author_name
