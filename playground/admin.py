@@ -9,8 +9,10 @@ from django.contrib.auth.admin import UserAdmin
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils.html import format_html_join
+from django.utils.safestring import mark_safe
 
-from playground.models import ApiKey, Connection, Membership, Memory, Team, User
+from playground.models import ApiKey, AuditEntry, Connection, Membership, Memory, Team, User
 from playground.models.connections import clean_key
 from playground.parameters import OPERATIONS
 from playground.probe import probe
@@ -170,6 +172,35 @@ class MemoryAdmin(admin.ModelAdmin):
         return False
 
     def has_change_permission(self, request: HttpRequest, obj: Memory | None = None) -> bool:
+        return False
+
+
+@admin.register(AuditEntry)
+class AuditAdmin(admin.ModelAdmin):
+    """To look at only: a log that somebody can edit proves nothing."""
+
+    list_display = ["at", "who", "action", "kind", "object_name", "what"]
+    list_display_links = None
+    list_filter = ["kind", "action", "at", "actor_name"]
+    search_fields = ["object_name", "actor_name"]
+    date_hierarchy = "at"
+    list_per_page = 50
+
+    @admin.display(description="who", ordering="actor_name")
+    def who(self, entry: AuditEntry) -> str:
+        return entry.actor_name
+
+    @admin.display(description="what")
+    def what(self, entry: AuditEntry) -> str:
+        return format_html_join(mark_safe("<br>"), "{}", ((line,) for line in entry.lines))
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: AuditEntry | None = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: AuditEntry | None = None) -> bool:
         return False
 
 

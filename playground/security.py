@@ -9,6 +9,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render, resolve_url
 from django.utils.decorators import sync_and_async_middleware
 
+from playground.models.audit import Person, acting
+
 Handler = Callable[[HttpRequest], Any]
 
 HEADERS = {
@@ -44,6 +46,30 @@ def HtmxLogin(get_response: Handler) -> Handler:
         return response
 
     return _after(get_response, turn)
+
+
+@sync_and_async_middleware
+def Acting(get_response: Handler) -> Handler:
+    """Whatever a request changes is recorded under the name of its user."""
+
+    def who(request: HttpRequest) -> Person:
+        user = request.user
+        return (user.pk, user.get_username()) if user.is_authenticated else (None, "nobody")
+
+    if not iscoroutinefunction(get_response):
+
+        def handler(request: HttpRequest) -> Any:
+            with acting(lambda: who(request)):
+                return get_response(request)
+
+        return handler
+
+    async def middleware(request: HttpRequest) -> HttpResponse:
+        with acting(lambda: who(request)):
+            answer: HttpResponse = await get_response(request)
+            return answer
+
+    return markcoroutinefunction(middleware)
 
 
 @sync_and_async_middleware

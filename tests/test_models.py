@@ -383,7 +383,7 @@ def test_of_a_key_only_the_last_four_are_shown(
 ) -> None:
     made = connection.set_key(key)
     assert made.last_four == shown
-    assert str(made) == f"key …{shown}"
+    assert str(made) == f"…{shown} of fake"
     for text in (repr(made), repr([made]), repr(connection)):
         assert key not in text
     [row] = ApiKey.objects.raw("SELECT id, sealed AS state FROM playground_apikey")

@@ -1,6 +1,7 @@
 """State: teams, connections, runs, labels. Knows no provider and no HTTP."""
 
 from playground.models.annotations import Comment, Rating
+from playground.models.audit import AuditEntry
 from playground.models.choices import Choice
 from playground.models.connections import ApiKey, Connection
 from playground.models.labels import Label, RunLabel
@@ -11,6 +12,7 @@ from playground.models.teams import LoginLink, Membership, Team, User, first_sta
 
 __all__ = [
     "ApiKey",
+    "AuditEntry",
     "Choice",
     "Comment",
     "Comparison",

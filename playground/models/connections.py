@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from playground import embedded
 from playground.fields import EncryptedTextField, Unreadable
+from playground.models.audit import audited
 
 
 def origin(url: str) -> str:
@@ -71,6 +72,20 @@ class ConnectionQuerySet(models.QuerySet["Connection"]):
         )
 
 
+@audited(
+    "name",
+    "provider",
+    "dialect",
+    "base_url",
+    "reaches_local",
+    "default_model",
+    "parallel",
+    "read_timeout",
+    "all_teams",
+    "teams",
+    "enabled",
+    secret=("extra_headers",),
+)
 class Connection(models.Model):
     class Dialect(models.TextChoices):
         NONE = "", "none"
@@ -160,6 +175,7 @@ class Connection(models.Model):
         return any(isinstance(key.sealed, Unreadable) for key in self.keys.all())
 
 
+@audited("last_four", "state", "expires_at", secret=("sealed",))
 class ApiKey(models.Model):
     """A key of a connection, sealed together with the origin that it is for."""
 
@@ -177,7 +193,7 @@ class ApiKey(models.Model):
     last_used_at = models.DateTimeField(null=True, editable=False)
 
     def __str__(self) -> str:
-        return f"key …{self.last_four}"
+        return f"…{self.last_four} of {self.connection}"
 
     def __repr__(self) -> str:
         return f"<ApiKey {self.pk}>"

@@ -9,11 +9,13 @@ from django.contrib.auth.models import AbstractUser
 from django.db import models, transaction
 from django.utils import timezone
 
+from playground.models.audit import audited
 from playground.models.connections import Connection
 
 LINK_LIFE = timedelta(minutes=15)
 
 
+@audited("name")
 class Team(models.Model):
     name = models.CharField(max_length=100, unique=True)
     created_at = models.DateTimeField(auto_now_add=True)
@@ -22,6 +24,18 @@ class Team(models.Model):
         return self.name
 
 
+@audited(
+    "username",
+    "first_name",
+    "last_name",
+    "email",
+    "is_active",
+    "is_staff",
+    "is_superuser",
+    "groups",
+    "user_permissions",
+    secret=("password",),
+)
 class User(AbstractUser):
     """A person; runs that they start belong to their current team."""
 
@@ -41,6 +55,7 @@ class User(AbstractUser):
         return ("".join(name[:1] for name in names if name) or "?").upper()
 
 
+@audited("team", "user", "role")
 class Membership(models.Model):
     class Role(models.TextChoices):
         OWNER = "owner"
