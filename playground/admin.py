@@ -12,7 +12,7 @@ from django.http import HttpRequest
 from django.utils.html import format_html_join
 from django.utils.safestring import mark_safe
 
-from playground.models import ApiKey, AuditEntry, Connection, Membership, Memory, Team, User
+from playground.models import ApiKey, AuditEntry, Connection, Membership, Memory, Price, Team, User
 from playground.models.connections import clean_key
 from playground.parameters import OPERATIONS
 from playground.probe import probe
@@ -60,6 +60,7 @@ class ConnectionForm(forms.ModelForm):
             "reaches_local",
             "default_model",
             "parallel",
+            "assumed_tokens",
             "read_timeout",
             "all_teams",
             "teams",
@@ -101,9 +102,16 @@ def _fits(line: str) -> bool:
     return line.isascii() and line.isprintable()
 
 
+class PriceInline(admin.TabularInline):
+    model = Price
+    extra = 0
+    verbose_name_plural = "Prices in US dollars for a million tokens"
+
+
 @admin.register(Connection)
 class ConnectionAdmin(admin.ModelAdmin):
     form = ConnectionForm
+    inlines = [PriceInline]
     list_display = ["name", "provider", "dialect", "base_url", "key", "enabled"]
     filter_horizontal = ["teams"]
     actions = ["probe_parameters"]

@@ -10,6 +10,7 @@ import orjson
 from django.utils import timezone
 
 from playground.completion import TEXT_KINDS, Outcome, RunStatus, fold, storable
+from playground.costs import Used, count, used
 from playground.models import Choice, Run, RunEvent
 from playground.models.choices import packed
 from playground.models.runs import preview
@@ -106,6 +107,7 @@ def close_run(run: int, ending: Ending, rest: list[list[Any]]) -> str:
     choices = [_choice(run, result) for result in outcome.choices]
     Choice.objects.bulk_create(choices)
     usage = outcome.usage or {}
+    took = _used(run, ending.status, outcome)
     Run.objects.filter(pk=run).update(
         status=ending.status,
         owner=None,
@@ -115,8 +117,10 @@ def close_run(run: int, ending: Ending, rest: list[list[Any]]) -> str:
         error_status=ending.error_status,
         total_ms=ending.total_ms if ending.total_ms is not None else _last_ms(outcome),
         first_token_ms=outcome.first_token_ms,
-        prompt_tokens=_whole(usage.get("prompt_tokens")),
-        completion_tokens=_whole(usage.get("completion_tokens")),
+        prompt_tokens=count(usage, "prompt_tokens"),
+        completion_tokens=count(usage, "completion_tokens"),
+        cost=took.cost,
+        cost_is_own=took.own,
         usage=to_json(outcome.usage) if outcome.usage else "",
         metadata=to_json(outcome.meta) if outcome.meta else "",
         warnings="\n".join(storable(warning) for warning in outcome.warnings),
@@ -151,11 +155,13 @@ def _choice(run: int, result: Any) -> Choice:
     )
 
 
-def _whole(value: Any) -> int | None:
-    """A token count that fits the column; None for anything else."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 2**53:
-        return None
-    return int(value)
+def _used(run: int, status: str, outcome: Outcome) -> Used:
+    """Nothing of a run that was deleted meanwhile."""
+    fields = ("dialect", "streams", "price_input", "price_cached", "price_output")
+    row = Run.objects.filter(pk=run).only(*fields).first()
+    if row is None:
+        return Used()
+    return used(status, outcome, row.rates, streams=row.streams, dialect=row.dialect)
 
 
 def _last_ms(outcome: Outcome) -> float | None:

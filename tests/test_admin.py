@@ -42,11 +42,14 @@ def form(connection: Connection, **changes: Any) -> dict[str, Any]:
         "base_url": connection.base_url,
         "default_model": "",
         "parallel": "",
+        "assumed_tokens": "4096",
         "read_timeout": "",
         "all_teams": "on",
         "enabled": "on",
         "api_key": "",
         "new_headers": "",
+        "prices-TOTAL_FORMS": "0",
+        "prices-INITIAL_FORMS": "0",
         **changes,
     }
 
@@ -236,8 +239,8 @@ def test_there_is_no_page_of_keys_or_runs(admin: Client) -> None:
 
 
 def test_an_empty_address_is_the_providers_documented_one(admin: Client) -> None:
-    form = {"name": "octo", "provider": "octoai", "base_url": "", "enabled": "on"}
-    answer = admin.post(ADD, form)
+    blank = Connection(name="octo")
+    answer = admin.post(ADD, form(blank, provider="octoai", base_url=""))
     assert answer.status_code == 302
     assert Connection.objects.get(name="octo").base_url == "https://text.octoai.run/v1"
 

@@ -6,6 +6,7 @@ from playground.models.choices import Choice
 from playground.models.connections import ApiKey, Connection
 from playground.models.labels import Label, RunLabel
 from playground.models.lessons import Memory
+from playground.models.prices import Price
 from playground.models.processes import Process
 from playground.models.runs import Comparison, Run, RunEvent
 from playground.models.teams import LoginLink, Membership, Team, User, first_start
@@ -21,6 +22,7 @@ __all__ = [
     "LoginLink",
     "Membership",
     "Memory",
+    "Price",
     "Process",
     "Rating",
     "Run",

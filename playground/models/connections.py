@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
+from django.core.validators import MinValueValidator
 from django.db import models, transaction
 from django.db.models import Q
 from django.utils import timezone
@@ -80,6 +81,7 @@ class ConnectionQuerySet(models.QuerySet["Connection"]):
     "reaches_local",
     "default_model",
     "parallel",
+    "assumed_tokens",
     "read_timeout",
     "all_teams",
     "teams",
@@ -118,6 +120,13 @@ class Connection(models.Model):
         null=True,
         blank=True,
         help_text="Further requests wait. Empty: no limit.",
+    )
+    assumed_tokens = models.PositiveIntegerField(
+        "assumed longest answer",
+        default=4096,
+        validators=[MinValueValidator(1)],
+        help_text="Tokens. Limits and worst-case costs count with it where a request sets no "
+        "max_tokens.",
     )
     read_timeout = models.PositiveIntegerField(
         null=True,

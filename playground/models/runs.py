@@ -16,10 +16,12 @@ from django.utils import timezone
 
 from playground.axes import Place
 from playground.completion import CompletionRequest, Outcome, RunStatus, storable
+from playground.costs import Rates
 from playground.lessons import Lesson, lessons_of, lessons_of_refusal
 from playground.models.connections import Connection
 from playground.models.labels import Label, RunLabel
 from playground.models.lessons import Memory
+from playground.models.prices import PriceBook
 from playground.models.processes import Process
 from playground.models.teams import Membership, User
 
@@ -96,14 +98,16 @@ class ComparisonQuerySet(VisibleQuerySet):
                 document=document,
                 axes=json.dumps(axes) if axes else "",
             )
-            runs = Run.objects.bulk_create(
-                [
-                    Run.queued(comparison, position, connection, request, owner, place)
-                    for position, ((connection, request), place) in enumerate(
-                        zip(columns, places, strict=True)
-                    )
-                ]
-            )
+            prices = PriceBook(connection for connection, _ in columns)
+            runs = [
+                Run.queued(comparison, position, connection, request, owner, place)
+                for position, ((connection, request), place) in enumerate(
+                    zip(columns, places, strict=True)
+                )
+            ]
+            for run, (connection, request) in zip(runs, columns, strict=True):
+                run.price_at(prices.rates(connection, request.model))
+            Run.objects.bulk_create(runs)
             labelled: dict[tuple[str, ...], list[int]] = {}
             for run, (_, request) in zip(runs, columns, strict=True):
                 if request.labels:
@@ -271,6 +275,13 @@ class Run(models.Model):
     prompt_tokens = models.PositiveBigIntegerField(null=True)
     completion_tokens = models.PositiveBigIntegerField(null=True)
     usage = models.TextField(blank=True)  # as the provider sent it
+    # US dollars; None: unknown. By the price below, or the provider's own word.
+    cost = models.DecimalField(max_digits=20, decimal_places=10, null=True)
+    cost_is_own = models.BooleanField(default=False)  # the provider's own word
+    # Dollars for a million tokens when it was asked for; a later price rewrites nothing.
+    price_input = models.DecimalField(max_digits=14, decimal_places=6, null=True)
+    price_cached = models.DecimalField(max_digits=14, decimal_places=6, null=True)
+    price_output = models.DecimalField(max_digits=14, decimal_places=6, null=True)
     metadata = models.TextField(blank=True)
     first_token_ms = models.FloatField(null=True)  # since the request was sent
     total_ms = models.FloatField(null=True)
@@ -330,6 +341,19 @@ class Run(models.Model):
             streams=request.streams,
             prompt_preview=preview(request.prompt_text()),
         )
+
+    def price_at(self, rates: Rates | None) -> None:
+        """Note what it will be charged at; not saved."""
+        if rates:
+            self.price_input, self.price_output = rates.input, rates.output
+            self.price_cached = rates.cached
+
+    @property
+    def rates(self) -> Rates | None:
+        """What it is charged at; None where no price was known."""
+        if self.price_input is None or self.price_output is None:
+            return None
+        return Rates(self.price_input, self.price_output, self.price_cached)
 
     def take(self, process: Process) -> bool:
         """Become running, unless someone else was first or it was stopped meanwhile."""

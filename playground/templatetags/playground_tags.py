@@ -3,6 +3,7 @@
 import json
 import re
 from datetime import date, timedelta
+from decimal import Decimal
 from typing import Any
 
 from django import template
@@ -12,6 +13,7 @@ from django.utils.html import conditional_escape, format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
 from playground import panel, parameters
+from playground.costs import dollars
 from playground.models import Run
 from playground.models.teams import Membership, User
 
@@ -164,6 +166,12 @@ def one_decimal(value: float | None) -> str:
 @register.filter
 def thousands(value: int | None) -> str:
     return f"{value:,}" if value is not None else ""
+
+
+@register.filter
+def money(amount: Decimal | None) -> str:
+    """US dollars; "" where it is not known."""
+    return dollars(amount) if amount is not None else ""
 
 
 @register.filter
