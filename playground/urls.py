@@ -4,7 +4,7 @@ from django.contrib import admin
 from django.contrib.auth import views as auth
 from django.urls import include, path
 
-from playground.views import account, compose, health, history, reference, tools
+from playground.views import account, annotations, compose, health, history, reference, tools
 
 comparison_urls = [
     path("", compose.start, name="start"),
@@ -16,7 +16,10 @@ run_urls = [
     path("", history.runs, name="runs"),
     path("<int:pk>/", history.run, name="run"),
     path("<int:pk>/stop/", compose.stop, name="stop"),
-    path("<int:pk>/labels/", history.labels, name="labels"),
+    path("<int:pk>/labels/", annotations.labels, name="labels"),
+    path("<int:pk>/star/", annotations.star, name="star"),
+    path("<int:pk>/rating/", annotations.rate, name="rate"),
+    path("<int:pk>/comments/", annotations.comments, name="comments"),
 ]
 
 urlpatterns = [
@@ -24,6 +27,8 @@ urlpatterns = [
     path("comparisons/", include(comparison_urls)),
     path("runs/", include(run_urls)),
     path("history/", history.history, name="history"),
+    path("comments/<int:pk>/", annotations.comment, name="comment"),
+    path("labels/known/", annotations.known_labels, name="known_labels"),
     path("reference/", reference.reference, name="reference"),
     path("check/", tools.check, name="check"),
     path("code/", tools.code, name="code"),

@@ -365,6 +365,10 @@ class Run(models.Model):
         return True
 
     @property
+    def by(self) -> str:
+        return self.author.get_username() if self.author else self.author_name
+
+    @property
     def live(self) -> bool:
         return self.status in LIVE
 

@@ -5,16 +5,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.core.exceptions import ValidationError
 from django.db.models import Prefetch, Q
 from django.http import Http404, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import render
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_GET
 
 from playground.completion import RunStatus
-from playground.models import Choice, Comparison, Label, Run, RunLabel
+from playground.models import Choice, Comment, Comparison, Label, Run
 from playground.views import Request, record
 from playground.views.tools import snippets_of
 
@@ -34,8 +33,11 @@ URGENCY = (
 def shown(runs: Any) -> list[Run]:
     """These runs with what a column shows, without logprobs and timelines."""
     choices = Choice.objects.defer("packed_logprobs", "packed_timeline")
-    prefetched = runs.select_related("connection", "comparison").prefetch_related(
-        Prefetch("choices", queryset=choices)
+    prefetched = runs.select_related("author", "connection", "comparison").prefetch_related(
+        Prefetch("choices", queryset=choices),
+        Prefetch("comments", queryset=Comment.objects.only("run_id")),
+        "labels",
+        "ratings",
     )
     return list(prefetched.order_by("position", "pk"))
 
@@ -55,6 +57,7 @@ def run(request: Request, pk: int) -> HttpResponse:
     asked = found[0].request_value()
     metadata = found[0].metadata_value
     context |= {
+        "comments": Comment.objects.filter(run=found[0]).select_related("author"),
         "sent": record.sent(found[0], asked),
         "sections": record.sections(metadata),
         "raw": metadata.get("raw", ""),
@@ -85,34 +88,6 @@ def _ids(request: Request, name: str) -> list[int]:
     if not all(each.isascii() and each.isdigit() for each in ids) or len(ids) > MOST_IDS:
         raise Http404
     return [int(each) for each in ids]
-
-
-@require_POST
-def labels(request: Request, pk: int) -> HttpResponse:
-    """Add `label`, or take `remove` (its id) away."""
-    found = get_object_or_404(Run.objects.visible_to(request.user), pk=pk)
-    error = ""
-    if removed := request.POST.get("remove", ""):
-        _unlabel(found, removed)
-    else:
-        error = _label(found, request.POST.get("label", ""))
-    if not request.htmx:
-        return redirect(found)
-    return render(request, "runs/_labels.html", {"run": found, "error": error})
-
-
-def _unlabel(found: Run, label_id: str) -> None:
-    if label_id.isascii() and label_id.isdigit():
-        RunLabel.objects.filter(run=found, label_id=int(label_id)).delete()
-
-
-def _label(found: Run, name: str) -> str:
-    """What is wrong with the name; "" where it has been set."""
-    try:
-        RunLabel.objects.put([found.pk], Label.objects.named(found.team_id, [name]))
-    except ValidationError as error:
-        return " ".join(error.messages)
-    return ""
 
 
 # --- The list ------------------------------------------------------------------------------

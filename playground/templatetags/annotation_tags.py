@@ -1,0 +1,32 @@
+"""What templates ask about stars, ratings, comments and rights."""
+
+from typing import Any
+
+from django import template
+
+from playground.models import Comparison, Run
+from playground.models.teams import Membership, User
+
+register = template.Library()
+
+
+@register.simple_tag
+def rating_by(run: Run, user: User) -> int:
+    """One's own rating; 0 where there is none."""
+    return next((each.value for each in run.ratings.all() if each.user_id == user.pk), 0)
+
+
+@register.filter
+def mean(value: float | None) -> str:
+    """4.5, and 4 for 4.0."""
+    return f"{value:.1f}".removesuffix(".0") if value is not None else ""
+
+
+@register.simple_tag
+def may_manage(comparison: Comparison, membership: Membership | None) -> bool:
+    return comparison.may_be_managed_by(membership)
+
+
+@register.simple_tag
+def steps() -> Any:
+    return range(1, 6)

@@ -1,0 +1,38 @@
+/* Keys at a run: 1 to 5 rate, s stars, l labels, c comments, v visibility. Single keys are off while
+   typing, in dialogs, and with a modifier. */
+(() => {
+  const typing = "input:not([type=radio], [type=checkbox]), textarea, select, dialog, [contenteditable], [popover]";
+  /* The column or row that has the focus; on the page of one run, that run. */
+  const current = (from) => from.closest("[data-run], [data-annotated]") || (document.querySelectorAll("[data-marks]").length === 1 ? document : null);
+  const rate = (scope, value) => {
+    const radio = scope.querySelector(`[data-marks] input[value="${value}"]`);
+    if (!radio) return false;
+    if (radio.checked) scope.querySelector("[data-unrate]")?.click(); else radio.click();
+    return true;
+  };
+  const focus = (element) => { element?.focus(); return Boolean(element); };
+  const press = (element) => { element?.click(); return Boolean(element); };
+  const act = {
+    s: (scope) => press(scope.querySelector("[data-star]")),
+    l: (scope) => focus(scope.querySelector(".labels__add input")),
+    c: () => focus(document.getElementById("comment-new")),
+    v: () => press(document.querySelector("[data-lock]")),
+  };
+  document.addEventListener("keydown", (event) => {
+    const { key, target } = event;
+    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || event.defaultPrevented) return;
+    if (target.closest?.(typing) || document.querySelector("dialog[open]")) return;
+    const scope = current(target);
+    if (!scope) return;
+    const done = /^[1-5]$/.test(key) ? rate(scope, key) : act[key]?.(scope);
+    if (done) event.preventDefault();
+  });
+
+  /* Ctrl+Enter sends the comment that is being written. */
+  document.addEventListener("keydown", (event) => {
+    const form = event.target.closest?.("[data-submit-keys]");
+    if (!form || event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || event.isComposing) return;
+    event.preventDefault();
+    form.requestSubmit();
+  });
+})();
