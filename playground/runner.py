@@ -22,7 +22,7 @@ from playground.completion import CompletionRequest, ErrorKind, RunStatus
 from playground.database import in_thread
 from playground.hub import RESTARTING, Item, hub
 from playground.log import Ending
-from playground.models import Comparison, Connection, Membership, Process, Run
+from playground.models import Comparison, Connection, Membership, Process, Run, SearchText
 from playground.providers import PROVIDERS, ProviderError, Target, base
 from playground.reaper import CUT_OFF, NOT_SENT, Reaper, this_process
 from playground.recorder import TICK, Recorder
@@ -30,6 +30,8 @@ from playground.recorder import TICK, Recorder
 logger = logging.getLogger(__name__)
 
 BREATH = 100  # events after which a burst lets others run
+INDEX_BEATS = 10  # heartbeats between two looks for runs that are not in the search index
+PAUSE = 0.1  # seconds between two batches of them
 LONGEST_OUTPUT = 20_000_000  # characters of one run that are kept
 
 
@@ -99,7 +101,8 @@ class Runner:
         self._loop = loop
         self._tasks, self._endings = {}, {}
         self._filling = asyncio.Lock()
-        self._draining = False
+        self._draining = self._indexing = False
+        self._beats = 0
         self._bound = asyncio.Event()
         try:
             self._process: Process = await in_thread(this_process)
@@ -248,17 +251,35 @@ class Runner:
                 ending.status, ending.error_kind, ending.error_message, ending.error_status, total
             ),
         )
-        if ending.status in (RunStatus.COMPLETED, RunStatus.FAILED) and not self._draining:
-            await self._learn(run.pk)
+        if not self._draining:
+            await self._afterwards(run.pk, ending.status)
 
-    async def _learn(self, run: int) -> None:
-        """After the end is saved, so that no tick waits for it."""
+    async def _afterwards(self, run: int, status: RunStatus) -> None:
+        """Learn from it and index it, after the end is saved, so that no tick waits for it."""
         while self._recorder.committed(run) is not None:
             await asyncio.sleep(TICK)
         try:
-            await in_thread(Run.objects.learn, run)
+            if status in (RunStatus.COMPLETED, RunStatus.FAILED):
+                await in_thread(Run.objects.learn, run)
         except Exception:
             logger.exception("Nothing was learned from run %s", run)
+        try:
+            await in_thread(SearchText.objects.write, [run])
+        except Exception:
+            logger.exception("Run %s is not in the search index", run)
+
+    async def _index_rest(self) -> None:
+        """Runs that ended without being indexed: after a crash, a stop in the queue, an import."""
+        if self._indexing:
+            return
+        self._indexing = True
+        try:
+            while await in_thread(SearchText.objects.write_rest) and not self._draining:
+                await asyncio.sleep(PAUSE)
+        except Exception:
+            logger.exception("The search index is not complete")
+        finally:
+            self._indexing = False
 
     async def _record(self, run: Run) -> None:
         if run.connection is None:
@@ -317,11 +338,17 @@ class Runner:
             self._in_loop(self._stop_here, run)
         if items := self._reaper.reap():
             self._published(items)
+        self._beats += 1
+        if self._beats % INDEX_BEATS == 1:
+            self._in_loop(self._index_soon)
         if Run.objects.live_of(self._process).filter(status=RunStatus.QUEUED).exists():
             self._in_loop(self._fill_soon)
 
     def _stop_here(self, run: Run) -> None:
         self._soon(self._close_queued([run], Ending(RunStatus.CANCELLED)))
+
+    def _index_soon(self) -> None:
+        self._soon(self._index_rest())
 
     def _fill_soon(self) -> None:
         self._soon(self._fill())

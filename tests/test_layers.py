@@ -19,6 +19,8 @@ MAP = {
     "playground.completion": (VALUES, "values"),
     "playground.costs": (VALUES, "values"),
     "playground.lessons": (VALUES, "values"),
+    "playground.changes": (VALUES, "values"),
+    "playground.words": (VALUES, "values"),
     "playground.axes": (VALUES, "values"),
     "playground.fields": (STATE, "fields"),
     "playground.embedded": (STATE, "embedded"),

@@ -9,7 +9,9 @@ from playground.models.lessons import Memory
 from playground.models.prices import Price
 from playground.models.processes import Process
 from playground.models.runs import Comparison, Run, RunEvent
+from playground.models.search import RunFact, SearchText
 from playground.models.teams import LoginLink, Membership, Team, User, first_start
+from playground.models.views import SavedView
 
 __all__ = [
     "ApiKey",
@@ -27,7 +29,10 @@ __all__ = [
     "Rating",
     "Run",
     "RunEvent",
+    "RunFact",
     "RunLabel",
+    "SavedView",
+    "SearchText",
     "Team",
     "User",
     "first_start",

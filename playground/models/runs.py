@@ -15,6 +15,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from playground.axes import Place
+from playground.changes import changes
 from playground.completion import CompletionRequest, Outcome, RunStatus, storable
 from playground.costs import Rates
 from playground.lessons import Lesson, lessons_of, lessons_of_refusal
@@ -97,6 +98,7 @@ class ComparisonQuerySet(VisibleQuerySet):
                 visibility=visibility,
                 document=document,
                 axes=json.dumps(axes) if axes else "",
+                changes=self._changes(membership, columns, places),
             )
             prices = PriceBook(connection for connection, _ in columns)
             runs = [
@@ -115,6 +117,26 @@ class ComparisonQuerySet(VisibleQuerySet):
             for names, pks in labelled.items():
                 RunLabel.objects.put(pks, Label.objects.named(membership.team_id, names))
         return comparison
+
+    def _changes(
+        self,
+        membership: Membership,
+        columns: Sequence[tuple[Connection, CompletionRequest]],
+        places: Sequence[Place],
+    ) -> str:
+        """Against what this author ran last in this team, as JSON; nothing that was deleted."""
+        own = Run.objects.filter(team_id=membership.team_id, author_id=membership.user_id)
+        newest = own.filter(deleted_at=None).order_by("-created_at", "-comparison", "-pk")
+        last = newest.values_list("comparison", flat=True).first()
+        before = Run.objects.filter(comparison=last, deleted_at=None).order_by("position")
+        texts = before.values_list("request", flat=True)[:1] if last else []
+        # Only the first is read: a sweep has hundreds, and each may be large.
+        count = before.order_by().values("column").distinct().count() if last else 0
+        first = [CompletionRequest.from_json(text) for text in texts]
+        own_columns: dict[int, CompletionRequest] = {}
+        for place, (_, request) in zip(places, columns, strict=True):
+            own_columns.setdefault(place.column, request)
+        return json.dumps(changes(first * count, list(own_columns.values())))
 
     def listed(self) -> Any:
         """Newest first, with their runs but without any big column."""
@@ -138,6 +160,7 @@ class Comparison(models.Model):
     visibility = models.CharField(max_length=10, choices=Visibility, default=Visibility.TEAM)
     document = models.TextField(blank=True)  # what the form posted, to restore it
     axes = models.TextField(blank=True)  # axes.Grid.to_dict() as JSON; "" where nothing multiplies
+    changes = models.TextField(blank=True)  # changes.Chip lists as JSON, since the author's last
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     deleted_at = models.DateTimeField(null=True, blank=True)
 
@@ -157,6 +180,10 @@ class Comparison(models.Model):
     @property
     def axes_value(self) -> dict[str, Any]:
         return json.loads(self.axes) if self.axes else {}
+
+    @property
+    def change_list(self) -> list[list[str]]:
+        return json.loads(self.changes) if self.changes else []
 
     @property
     def by(self) -> str:
@@ -286,6 +313,8 @@ class Run(models.Model):
     first_token_ms = models.FloatField(null=True)  # since the request was sent
     total_ms = models.FloatField(null=True)
 
+    indexed = models.BooleanField(default=False)  # its SearchText and facts are written
+
     starred = models.BooleanField(default=False)
     rating = models.FloatField(null=True)  # the mean of all ratings
     labels = models.ManyToManyField(Label, through=RunLabel, related_name="runs")
@@ -294,7 +323,17 @@ class Run(models.Model):
 
     class Meta:
         indexes = [
-            models.Index(fields=["team", "-created_at", "-id"], name="runs_of_a_team"),
+            models.Index(
+                fields=["team", "-created_at", "-comparison", "-id"], name="runs_of_a_team"
+            ),
+            *[
+                models.Index(
+                    fields=["team", name, "-created_at", "-comparison", "-id"],
+                    name=f"runs_by_{name}",
+                )
+                for name in ("author", "model", "connection_name", "provider", "status")
+            ],
+            models.Index(fields=["id"], name="runs_to_index", condition=Q(indexed=False)),
             models.Index(
                 fields=["owner", "status"],
                 name="live_runs",
