@@ -1,9 +1,10 @@
 """From what the form posts to requests. One document, one column at a time, nothing lost.
 
 The document: `{"mode", "prompt", "messages", "prompts", "ids", "headers", "values": {path: raw},
-"extra", "labels", "visibility", "columns": [{"connection", "operation", "model", "values"}],
-"force"}`. A raw value is JSON or the text that was typed; a column's `values` are laid over the
-common ones, and null there means "not sent in this column".
+"extra", "labels", "visibility", "variables", "table", "by_n", "columns": [{"connection",
+"operation", "model", "values", "repeat"}], "force"}`. A raw value is JSON or the text that was
+typed; a column's `values` are laid over the common ones, and null there means "not sent in this
+column". Sweeps, rows of variables and repeats make several requests of one column (`cells.py`).
 """
 
 from collections.abc import Mapping
@@ -12,6 +13,8 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 
+from playground.axes import Place
+from playground.cells import Cells, read_cells, too_much
 from playground.completion import CompletionRequest, storable
 from playground.doubts import doubts, logprobs_as_switch
 from playground.inputs import Given, Problem, read_headers, read_input
@@ -20,6 +23,7 @@ from playground.models.labels import clean_label
 from playground.models.runs import Visibility, letter
 from playground.parameters import OPERATIONS, Api, Json, Parameter, Status, Support, for_api
 from playground.parameters import parameter as parameter_at
+from playground.rows import Rows, fill, read_rows
 
 MOST_COLUMNS = 64
 MOST_LABELS = 50
@@ -37,9 +41,15 @@ class Column:
 
     position: int
     connection: Connection | None = None
-    request: CompletionRequest | None = None
+    plan: Cells = field(default_factory=Cells)  # how it multiplies
+    cells: list[tuple[CompletionRequest, Place]] = field(default_factory=list)
     errors: list[Problem] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+
+    @property
+    def request(self) -> CompletionRequest | None:
+        """The first of its requests; None where something is wrong."""
+        return self.cells[0][0] if self.cells and not self.errors else None
 
     @property
     def letter(self) -> str:
@@ -51,6 +61,7 @@ class Draft:
     """The whole form, read."""
 
     columns: list[Column]
+    rows: Rows = field(default_factory=Rows)
     labels: tuple[str, ...] = ()
     visibility: str = Visibility.TEAM
     errors: list[Problem] = field(default_factory=list)
@@ -66,7 +77,19 @@ class Draft:
         return bool(problems) and all(problem.bound for problem in problems)
 
     def requests(self) -> list[tuple[Connection, CompletionRequest]]:
-        return [(c.connection, c.request) for c in self.columns if c.connection and c.request]
+        return [(c.connection, each) for c in self.columns if c.connection for each, _ in c.cells]
+
+    def places(self) -> list[Place]:
+        return [place for c in self.columns if c.connection for _, place in c.cells]
+
+    def axes(self) -> dict[str, Any]:
+        """What the comparison keeps of what multiplied it; {} where nothing did."""
+        fields = list(dict.fromkeys(path for c in self.columns for path in c.plan.values))
+        repeats = any(len(c.plan.chunks) > 1 for c in self.columns)
+        rows = self.rows.rows if self.rows.rows else []
+        if not fields and not repeats and not rows:
+            return {}
+        return {"fields": fields, "names": self.rows.names, "rows": rows}
 
 
 def read(document: Any, user: User) -> Draft:
@@ -79,21 +102,22 @@ def read(document: Any, user: User) -> Draft:
     if len(rows) > MOST_COLUMNS:
         raise BadDocument(f"At most {MOST_COLUMNS} columns run at once; this form has {len(rows)}.")
     labels, errors = read_labels(document.get("labels") or [])
+    force = document.get("force") is True
+    given = Given.of(document)
+    shared = read_rows(document, given, errors, force)
     membership = user.membership()
     usable = Connection.objects.usable_by(membership.team_id if membership else None)
     by_id = {connection.pk: connection for connection in usable}
-    columns = []
-    for position, row in enumerate(rows):
-        connection = by_id.get(_id(row.get("connection")) or 0)
-        column = Column(position, connection)
-        if connection is None:
-            message = "Choose a connection; the one of this column is not available to you."
-            column.errors.append(Problem("connection", message))
-        else:
-            _read_column(column, connection, document, row, labels)
-        columns.append(column)
+    columns = [_column(i, row, by_id, document, shared) for i, row in enumerate(rows)]
     private = document.get("visibility") == Visibility.PRIVATE
-    return Draft(columns, labels, Visibility.PRIVATE if private else Visibility.TEAM, errors)
+    draft = Draft(
+        columns, shared, labels, Visibility.PRIVATE if private else Visibility.TEAM, errors
+    )
+    errors += too_much([column.plan for column in columns], given, shared.longest)
+    if not errors:
+        for column, row in zip(columns, rows, strict=True):
+            _build_column(column, document, row, draft, force)
+    return draft
 
 
 def read_labels(raw: Any) -> tuple[tuple[str, ...], list[Problem]]:
@@ -114,31 +138,75 @@ def _id(raw: Any) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
 
 
-def _read_column(
+def _column(
+    position: int,
+    row: Mapping[str, Any],
+    by_id: Mapping[int, Connection],
+    document: Mapping[str, Any],
+    rows: Rows,
+) -> Column:
+    """Which connection, and how it multiplies; nothing is built yet."""
+    connection = by_id.get(_id(row.get("connection")) or 0)
+    column = Column(position, connection)
+    operation = row.get("operation")
+    if connection is None:
+        message = "Choose a connection; the one of this column is not available to you."
+        column.errors.append(Problem("connection", message))
+    elif operation not in OPERATIONS:
+        column.errors.append(Problem("operation", "Choose completions or chat."))
+    else:
+        column.plan = read_cells(
+            connection,
+            Api(connection.provider, connection.dialect, operation),
+            _raw_values(document, row),
+            rows=len(rows.rows),
+            repeat=row.get("repeat"),
+            by_n=document.get("by_n") is True,
+        )
+        column.errors += column.plan.problems
+        column.warnings += column.plan.warnings
+    return column
+
+
+def _raw_values(document: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
+    merged = {**_mapping(document.get("values")), **_mapping(row.get("values"))}
+    return {path: raw for path, raw in merged.items() if raw is not None}
+
+
+def _build_column(
     column: Column,
-    connection: Connection,
     document: Mapping[str, Any],
     row: Mapping[str, Any],
-    labels: tuple[str, ...],
+    draft: Draft,
+    force: bool,
 ) -> None:
-    operation = row.get("operation")
-    if operation not in OPERATIONS:
-        column.errors.append(Problem("operation", "Choose completions or chat."))
+    """Every request of a column; what is wrong with several of them is said once."""
+    if column.connection is None or column.errors:
         return
-    common = _mapping(document.get("values"))
-    raw_values = {**common, **_mapping(row.get("values"))}
-    built = build(
-        connection,
-        operation,
-        model=str(row.get("model") or "").strip(),
-        given=Given.of(document),
-        headers=document.get("headers") or "",
-        raw_values={path: raw for path, raw in raw_values.items() if raw is not None},
-        extra=document.get("extra") or "",
-        labels=labels,
-        force=document.get("force") is True,
-    )
-    column.request, column.errors, column.warnings = built.request, built.errors, built.warnings
+    given = Given.of(document)
+    raw_values = _raw_values(document, row)
+    rows = draft.rows.rows or [{}]
+    inputs = [fill(given, values) for values in rows]
+    errors: dict[Problem, None] = {}
+    warnings: dict[str, None] = {}
+    for coordinates, changes in column.plan.each():
+        built = build(
+            column.connection,
+            row["operation"],
+            model=str(row.get("model") or "").strip(),
+            given=inputs[coordinates.get("row", 0)],
+            headers=document.get("headers") or "",
+            raw_values={**raw_values, **changes},
+            extra=document.get("extra") or "",
+            labels=draft.labels,
+            force=force,
+        )
+        errors |= dict.fromkeys(built.errors)
+        warnings |= dict.fromkeys(built.warnings)
+        if built.request:
+            column.cells.append((built.request, Place(column.position, coordinates)))
+    column.errors += errors
+    column.warnings += warnings
 
 
 def _mapping(raw: Any) -> Mapping[str, Any]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from playground import parameters
+from playground import axes, parameters
 from playground.completion import ChoiceResult, CompletionRequest
 from playground.parameters import Api, Either, Json, Kind, Option, Parameter, Status, Support
 
@@ -245,6 +245,9 @@ def new_document(column: Mapping[str, Any] | None) -> dict[str, Any]:
         "extra": "",
         "labels": [],
         "visibility": "team",
+        "variables": {},
+        "table": {},
+        "by_n": False,
         "columns": [{"values": {}, **column}] if column else [],
         "force": False,
     }
@@ -316,7 +319,30 @@ def document_of(
     elif lists:
         document |= {"mode": "ids", "ids": json.dumps(lists[0])}
     headers = requests[0].own_headers
-    return {**document, "headers": "\n".join(f"{name}: {headers[name]}" for name in headers)}
+    listed = "\n".join(f"{name}: {headers[name]}" for name in headers)
+    return as_template({**document, "headers": listed})
+
+
+def as_template(document: dict[str, Any]) -> dict[str, Any]:
+    """The same input with `{{name}}` escaped: what was sent as it stands is sent so again."""
+    found = dict(document)
+    for name in ("prompt", "prompts", "messages"):
+        if name in found:
+            found[name] = _escaped(found[name])
+    return found
+
+
+def _escaped(value: Any) -> Any:
+    """Every text that may be a template: prompts, and of messages the content and its parts."""
+    if isinstance(value, str):
+        return axes.escaped(value)
+    if isinstance(value, list):
+        return [_escaped(each) for each in value]
+    if isinstance(value, dict):
+        return {
+            k: _escaped(each) if k in ("content", "text") else each for k, each in value.items()
+        }
+    return value
 
 
 def continued(
@@ -326,7 +352,7 @@ def continued(
     text = choice.text if choice else ""
     if request.operation != "chat":
         prompt = request.prompt if isinstance(request.prompt, str) else ""
-        return {**document, "mode": "text", "prompt": prompt + text}
+        return {**document, "mode": "text", "prompt": axes.escaped(prompt + text)}
     calls = [{"type": "function", **call} for call in (choice.tool_calls if choice else [])]
     for call in calls:
         call.pop("index", None)
@@ -336,7 +362,7 @@ def continued(
     ]
     messages = [_message(message) for message in request.messages]
     asked = replies or [{"role": "user", "content": ""}]
-    return {**document, "mode": "messages", "messages": [*messages, answer, *asked]}
+    return {**document, "mode": "messages", "messages": _escaped([*messages, answer, *asked])}
 
 
 def _typed(request: CompletionRequest) -> dict[str, str]:

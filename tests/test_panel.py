@@ -222,3 +222,15 @@ def test_every_request_field_that_anyone_documents_is_in_the_form() -> None:
         above = {".".join(parts[:end]) for end in range(1, len(parts) + 1)}
         members = {path for path in shown if path.startswith(f"{top}.")}
         assert above & shown or members, name
+
+
+def test_what_was_sent_with_braces_is_sent_so_again() -> None:
+    asked = CompletionRequest("local", "completions", "m", "llama.cpp", prompt="Hi {{name}}")
+    document = panel.document_of([(1, asked)])
+    assert document["prompt"] == r"Hi \{{name}}"
+    chat = CompletionRequest(
+        "local", "chat", "m", "llama.cpp", messages=({"role": "user", "content": "{{a}}"},)
+    )
+    assert panel.document_of([(1, chat)])["messages"][0]["content"] == r"\{{a}}"
+    answer = ChoiceResult(0, text=" {{b}}")
+    assert panel.continued(document, asked, answer)["prompt"] == r"Hi \{{name}} \{{b}}"

@@ -182,7 +182,12 @@ async def start(request: Request) -> HttpResponse:
         return await _problems(request, draft)
     try:
         begun = await runner.start(
-            membership, draft.requests(), document=text, visibility=draft.visibility
+            membership,
+            draft.requests(),
+            document=text,
+            visibility=draft.visibility,
+            places=draft.places(),
+            axes=draft.axes(),
         )
     except Draining:
         return await _refused(request, STOPPING, 503)

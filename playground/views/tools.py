@@ -11,11 +11,14 @@ from django.views.decorators.http import require_POST
 from playground import forms
 from playground.completion import CompletionRequest
 from playground.models import Connection
+from playground.panel import as_template
 from playground.pasted import read_pasted
 from playground.pasted.command import BadPaste
+from playground.plan import plan_of
 from playground.providers import PROVIDERS, ProviderError
 from playground.runner import target_of
 from playground.snippets import Call, available
+from playground.tables import LARGEST, BadTable, read_table
 from playground.views import Request
 
 MOST_TOKENS = 2000  # ids that are looked up one by one
@@ -42,6 +45,30 @@ def check(request: Request) -> HttpResponse:
     draft = _draft(request)
     columns = draft.columns if draft else []
     return render(request, "_doubts.html", {"columns": columns, "several": len(columns) > 1})
+
+
+@require_POST
+def plan(request: Request) -> JsonResponse:
+    """What a press of Run would send: {"requests", "completions", …}; nothing is run."""
+    draft = _draft(request)
+    if draft is None:
+        return JsonResponse({"error": "The form was not understood."}, status=422)
+    return JsonResponse(plan_of(draft))
+
+
+@require_POST
+def table(request: Request) -> JsonResponse:
+    """A CSV or JSONL file as rows of values: {"names", "rows"}; else {"error"}."""
+    upload = request.FILES.get("file")
+    if upload is None or upload.size is None or upload.size > 4 * LARGEST:
+        return JsonResponse({"error": "Choose a CSV or JSONL file of at most 1 MB."}, status=422)
+    try:
+        names, rows = read_table(upload.read().decode("utf-8"))
+    except UnicodeDecodeError:
+        return JsonResponse({"error": "The file is not UTF-8. Save it as UTF-8."}, status=422)
+    except BadTable as error:
+        return JsonResponse({"error": str(error)}, status=422)
+    return JsonResponse({"names": names, "rows": rows})
 
 
 @require_POST
@@ -87,7 +114,7 @@ def paste(request: Request) -> HttpResponse:
             pasted.changes["connection"] = found.pk
     except BadPaste as error:
         return JsonResponse({"error": str(error)}, status=422)
-    return JsonResponse({"changes": pasted.changes, "notes": pasted.notes})
+    return JsonResponse({"changes": as_template(pasted.changes), "notes": pasted.notes})
 
 
 def _with_origin(connections: list[Connection], base_url: str) -> Connection | None:
