@@ -1,9 +1,12 @@
-"""What a press of Run would send, said before it costs: requests, completions, and of what."""
+"""What a press of Run would send, said before it costs: requests, completions, and how much."""
 
+from decimal import ROUND_UP, Decimal
 from typing import Any
 
 from playground.completion import CompletionRequest
+from playground.costs import completion_limit, prompt_estimate
 from playground.forms import Draft
+from playground.models.prices import PriceBook
 from playground.parameters import Status, parameter
 
 COUNTED = (Status.ACCEPTED, Status.EXTENSION, Status.FORWARDED)
@@ -44,4 +47,34 @@ def plan_of(draft: Draft) -> dict[str, Any]:
         "undefined": draft.rows.undefined,
         "unused": draft.rows.unused,
         "problem": next((each.message for each in problems), ""),
+        "cost": cost_of(draft) if requests else "",
     }
+
+
+def cost_of(draft: Draft) -> str:
+    """The most that the press may cost, as the page says it; "" where nothing has a price.
+
+    "≤ $0.12" where every request is bounded, "from $0.12" where one has no limit of tokens or no
+    price: it may cost more than that.
+    """
+    requests = draft.requests()
+    book = PriceBook([connection for connection, _ in requests])
+    total, priced, bounded = Decimal(0), False, True
+    for connection, request in requests:
+        rates = book.rates(connection, request.model)
+        if rates is None:
+            bounded = False
+            continue
+        tokens = completion_limit(request, 0)
+        priced = True
+        bounded = bounded and (bool(tokens) or not rates.output)
+        total += rates.most(prompt_estimate(request), tokens)
+    if not priced:
+        return ""
+    return f"≤ {dollars(total)}" if bounded else f"from {dollars(total)}"
+
+
+def dollars(amount: Decimal) -> str:
+    """With two digits that count, rounded up; in whole cents from one dollar on."""
+    places = 2 if amount >= 1 or not amount else max(2, 1 - amount.adjusted())
+    return f"${amount.quantize(Decimal(1).scaleb(-places), ROUND_UP):f}"

@@ -1,6 +1,7 @@
 """One press, many requests: sweeps, rows of variables and repeats through the form."""
 
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -8,8 +9,9 @@ import pytest
 from playground.axes import MOST_REPEATS
 from playground.forms import Draft, read
 from playground.models import Connection, User
+from playground.models.prices import Price
 from playground.parameters import Api, for_api
-from playground.plan import plan_of
+from playground.plan import dollars, plan_of
 from tests.server import document
 
 pytestmark = pytest.mark.django_db
@@ -263,6 +265,42 @@ def test_the_plan_counts_requests_and_completions(drafted: Drafted) -> None:
     assert plan["completions"] == sum(body.get("n", 1) for body in bodies(draft)) == 24
     assert [column["requests"] for column in plan["columns"]] == [8, 4]
     assert plan["rows"] == 2
+
+
+@pytest.mark.parametrize(
+    ("values", "priced", "cost"),
+    [
+        ({"max_tokens": "10"}, True, "≤ $0.000042"),  # 2 × (1 token of prompt + 10 × 2)
+        ({"max_tokens": "10, 100"}, True, "≤ $0.00045"),
+        ({"max_tokens": "10", "n": "3"}, True, "≤ $0.00013"),
+        ({}, True, "from $0.0000020"),
+        ({"max_tokens": "10"}, False, ""),
+    ],
+)
+def test_the_plan_says_the_worst_case(
+    drafted: Drafted, connection: Connection, values: Any, priced: bool, cost: str
+) -> None:
+    if priced:
+        Price.objects.create(connection=connection, input_per_million=1, output_per_million=2)
+    assert plan_of(drafted({"repeat": 2}, values=values))["cost"] == cost
+
+
+def test_a_column_without_a_price_makes_the_cost_open(
+    drafted: Drafted, connection: Connection
+) -> None:
+    Price.objects.create(
+        connection=connection, model="m", input_per_million=1, output_per_million=1
+    )
+    draft = drafted({}, {"model": "other"}, values={"max_tokens": "9"})
+    assert plan_of(draft)["cost"] == "from $0.000010"
+
+
+@pytest.mark.parametrize(
+    ("amount", "said"),
+    [("0", "$0.00"), ("0.0031", "$0.0031"), ("0.12345", "$0.13"), ("12.341", "$12.35")],
+)
+def test_money_has_two_digits_that_count(amount: str, said: str) -> None:
+    assert dollars(Decimal(amount)) == said
 
 
 def test_a_form_that_cannot_be_sent_plans_nothing(drafted: Drafted) -> None:
