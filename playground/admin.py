@@ -13,7 +13,7 @@ from django.utils.html import format_html_join
 from django.utils.safestring import mark_safe
 
 from playground.models import ApiKey, AuditEntry, Connection, Membership, Memory, Price, Team, User
-from playground.models.connections import clean_key
+from playground.models.keys import clean_key
 from playground.parameters import OPERATIONS
 from playground.probe import probe
 from playground.providers import PROVIDERS, ProviderError
@@ -143,16 +143,18 @@ class ConnectionAdmin(admin.ModelAdmin):
         return own if obj is not None and obj.embedded else []
 
     def save_model(self, request: HttpRequest, obj: Connection, form: Any, change: bool) -> None:
-        before = Connection.objects.get(pk=obj.pk).base_url if change else ""
+        before = Connection.objects.get(pk=obj.pk) if change else None
+        if before and before.base_url != obj.base_url:
+            dropped = before.drop_secrets()
+            obj.extra_headers = before.extra_headers
+            if dropped and not form.cleaned_data.get("api_key"):
+                said = f"The address has changed, so this was dropped: {', '.join(dropped)}."
+                messages.warning(request, f"{said} Enter what the new address needs.")
         if headers := form.cleaned_data.get("new_headers"):
             obj.extra_headers = "" if headers == "-" else headers
         super().save_model(request, obj, form, change)
         if key := form.cleaned_data.get("api_key"):
             obj.set_key(key)
-        elif before and before != obj.base_url and obj.keys.all().delete()[0]:
-            messages.warning(
-                request, "The address has changed, so the stored key was dropped. Enter it again."
-            )
 
     def has_delete_permission(self, request: HttpRequest, obj: Connection | None = None) -> bool:
         return super().has_delete_permission(request, obj) and not (obj and obj.embedded)

@@ -250,6 +250,8 @@ def build(
     if len(model) > LONGEST_MODEL or model != storable(model):
         problem = Problem("model", f"A model's name has at most {LONGEST_MODEL} characters.")
         built.errors.append(problem)
+    elif refusal := connection.model_refusal(model):
+        built.errors.append(Problem("model", refusal))
     if not built.errors:
         built.request = CompletionRequest(
             provider=connection.provider,

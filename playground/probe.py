@@ -21,7 +21,7 @@ from playground.parameters import (
     for_api,
 )
 from playground.providers import PROVIDERS, ProviderError, Target
-from playground.runner import list_models, target_of
+from playground.targets import list_models, target_of
 
 PROMPT = "One, two, three,"
 ASKED = (Status.ACCEPTED, Status.EXTENSION, Status.FORWARDED, Status.UNESTABLISHED)

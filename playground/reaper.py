@@ -1,4 +1,4 @@
-"""Finds processes that are gone and closes the runs that they left behind."""
+"""Finds processes that are gone and closes the runs that they left behind; erases retired keys."""
 
 import os
 import socket
@@ -13,8 +13,11 @@ from django.utils import timezone
 from playground.completion import RunStatus
 from playground.hub import Item
 from playground.log import Ending, close_run
-from playground.models import Process, Run
+from playground.models import ApiKey, Process, Run
+from playground.models.audit import acting
 from playground.models.runs import LIVE
+
+SWEEP_SECONDS = 60  # between two looks for keys whose date has come
 
 CUT_OFF = Ending(
     RunStatus.INTERRUPTED,
@@ -63,6 +66,7 @@ class Reaper:
         self._process = process
         self._clock = clock
         self._seen: dict[int, tuple[int, float]] = {}  # process: (heartbeat, since when)
+        self._next_sweep = 0.0
 
     def reap(self) -> list[Item]:
         """Close the runs of every process that is gone; what followers are told."""
@@ -71,7 +75,16 @@ class Reaper:
         for other in others:
             if self._gone(other):
                 items += self._bury(other)
+        self._erase_keys()
         return items + self._orphans()
+
+    def _erase_keys(self) -> None:
+        """Those whose overlap is over; one small query a minute and process."""
+        if self._clock() < self._next_sweep:
+            return
+        self._next_sweep = self._clock() + SWEEP_SECONDS
+        with acting("the playground"):
+            ApiKey.objects.erase_due()
 
     def _gone(self, other: Process) -> bool:
         if other.host == self._process.host:

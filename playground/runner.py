@@ -16,16 +16,16 @@ from django.db import close_old_connections
 from django.db.models import F
 from django.utils import timezone
 
-from playground import embedded
 from playground.axes import Place
 from playground.completion import CompletionRequest, ErrorKind, RunStatus
 from playground.database import in_thread
 from playground.hub import RESTARTING, Item, hub
 from playground.log import Ending
 from playground.models import Comparison, Connection, Membership, Process, Run, SearchText
-from playground.providers import PROVIDERS, ProviderError, Target, base
+from playground.providers import ProviderError, base
 from playground.reaper import CUT_OFF, NOT_SENT, Reaper, this_process
 from playground.recorder import TICK, Recorder
+from playground.targets import events_of
 
 logger = logging.getLogger(__name__)
 
@@ -35,49 +35,8 @@ PAUSE = 0.1  # seconds between two batches of them
 LONGEST_OUTPUT = 20_000_000  # characters of one run that are kept
 
 
-ABSENT = (
-    "The embedded backend is not here: its model file is missing. "
-    "Start the playground again with a network, or choose another connection."
-)
-RESTARTING_BACKEND = (
-    "The embedded backend is not running at the moment; it is being started. "
-    "Try again in a few seconds."
-)
-
-
 class Draining(Exception):
     """The server is stopping and takes no new runs."""
-
-
-def target_of(connection: Connection) -> Target:
-    """Where its requests go, with its key. Raises ProviderError; touches the database."""
-    address = connection.address()
-    if address is None:
-        absent = embedded.status(settings.DATA_DIR) == "absent"
-        raise ProviderError(ABSENT if absent else RESTARTING_BACKEND, ErrorKind.UNAVAILABLE)
-    key = connection.key()
-    if key is None and connection.locked:
-        raise ProviderError(
-            "The key of this connection cannot be decrypted. An admin has to enter it again.",
-            ErrorKind.AUTH,
-        )
-    if key is not None:
-        key.touch()
-    return Target(
-        base_url=address,
-        key=key.secret_for(connection.base_url) if key else "",
-        headers=connection.headers(),
-        reaches_local=connection.reaches_local,
-        connect_timeout=settings.CONNECT_TIMEOUT,
-        read_timeout=connection.read_timeout or settings.READ_TIMEOUT,
-        proxy=settings.OUTBOUND_PROXY,
-    )
-
-
-async def list_models(connection: Connection) -> list[str]:
-    """What the backend itself lists. Raises ProviderError."""
-    target = await in_thread(target_of, connection)
-    return await PROVIDERS[connection.provider].models(target)
 
 
 class Runner:
@@ -284,10 +243,8 @@ class Runner:
     async def _record(self, run: Run) -> None:
         if run.connection is None:
             raise ProviderError("This connection was deleted.", ErrorKind.CONNECTION)
-        provider = PROVIDERS[run.provider]
-        target = await in_thread(target_of, run.connection)
         length = count = 0
-        async for event in provider.stream(target, run.request_value()):
+        async for event in events_of(run.connection, run, run.request_value()):
             self._recorder.add(run.pk, event)
             count += 1
             length += len(event.data) if isinstance(event.data, str) else 0

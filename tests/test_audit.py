@@ -67,9 +67,10 @@ def test_secrets_are_words_only(connection: Connection) -> None:
 
 def test_a_key_is_recorded_with_its_last_four(connection: Connection) -> None:
     connection.set_key(KEY)
-    entry = last(str(ApiKey._meta.verbose_name))
-    assert entry.action == "created"
-    assert "ET03" in entry.object_name
+    entries = AuditEntry.objects.filter(kind=str(ApiKey._meta.verbose_name))
+    assert [entry.action for entry in entries] == ["changed", "created"]
+    assert entries[0].lines == ["state: new → active"]
+    assert {entry.object_name for entry in entries} == {"…ET03 of fake"}
 
 
 def test_teams_roles_and_people(team: Team, alice: User) -> None:

@@ -35,6 +35,7 @@ MAP = {
     "playground.reaper": (ACTIONS, "runner"),
     "playground.runner": (ACTIONS, "runner"),
     "playground.probe": (ACTIONS, "runner"),
+    "playground.targets": (ACTIONS, "runner"),
     "playground.forms": (ACTIONS, "forms"),
     "playground.cells": (ACTIONS, "forms"),
     "playground.rows": (ACTIONS, "forms"),

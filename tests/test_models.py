@@ -29,7 +29,8 @@ from playground.models import (
     first_start,
 )
 from playground.models.choices import packed, unpacked
-from playground.models.connections import clean_base_url, clean_key, origin
+from playground.models.connections import clean_base_url
+from playground.models.keys import clean_key, origin
 from playground.models.labels import clean_label
 from playground.models.runs import preview
 from tests.conftest import request_to
@@ -406,13 +407,7 @@ def test_a_key_is_for_one_origin(connect: Callable[..., Connection]) -> None:
         assert not connection.locked
 
 
-def test_a_new_key_erases_the_one_before(connection: Connection) -> None:
-    connection.set_key("first-key-000000")
-    second = connection.set_key(KEY)
-    assert list(connection.keys.all()) == [second]
-
-
-@pytest.mark.parametrize("state", ["retiring", "revoked"])
+@pytest.mark.parametrize("state", ["new", "retiring", "erased"])
 def test_only_an_active_key_is_used(connection: Connection, state: str) -> None:
     connection.set_key(KEY)
     connection.keys.update(state=state)

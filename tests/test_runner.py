@@ -19,8 +19,9 @@ from playground.hub import Hub, Item
 from playground.models import Comparison, Connection, Process, Run, RunEvent, User
 from playground.providers import ProviderError
 from playground.reaper import Reaper, start_time
-from playground.runner import Draining, Runner, list_models
+from playground.runner import Draining, Runner
 from playground.runner import runner as the_runner
+from playground.targets import list_models
 from tests.conftest import request_to, run_all, saved
 from tests.fake_provider import DONE, FIN, FakeProvider, Reply, error_reply, text_event, words
 

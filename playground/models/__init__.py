@@ -3,7 +3,8 @@
 from playground.models.annotations import Comment, Rating
 from playground.models.audit import AuditEntry
 from playground.models.choices import Choice
-from playground.models.connections import ApiKey, Connection
+from playground.models.connections import Connection
+from playground.models.keys import ApiKey
 from playground.models.labels import Label, RunLabel
 from playground.models.lessons import Memory
 from playground.models.prices import Price

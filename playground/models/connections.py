@@ -1,6 +1,8 @@
-"""Connections to providers and their API keys. The keys never leave the server."""
+"""Connections to providers: where requests go, with what, and who may use them."""
 
-import json
+import re
+from datetime import date
+from fnmatch import fnmatchcase
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -9,18 +11,13 @@ from django.core.exceptions import ValidationError
 from django.core.validators import MinValueValidator
 from django.db import models, transaction
 from django.db.models import Q
-from django.utils import timezone
 
 from playground import embedded
 from playground.fields import EncryptedTextField, Unreadable
 from playground.models.audit import audited
+from playground.models.keys import ApiKey, clean_key
 
-
-def origin(url: str) -> str:
-    """Scheme, host and port: what a key is for."""
-    parts = urlsplit(url)
-    port = parts.port or {"http": 80, "https": 443}.get(parts.scheme, 0)
-    return f"{parts.scheme}://{(parts.hostname or '').lower()}:{port}"
+SECRET_NAME = re.compile("auth|key|token|secret|cookie|pass|credential|session|signature", re.I)
 
 
 def clean_base_url(url: str) -> str:
@@ -41,15 +38,14 @@ def clean_base_url(url: str) -> str:
     return url
 
 
-def clean_key(key: str) -> str:
-    """White space trimmed; anything that cannot stand in an HTTP header is refused."""
-    key = key.strip()
-    if not key.isascii() or not key.isprintable() or " " in key or key.startswith(("'", '"')):
-        raise ValidationError(
-            "The key contains characters that a key cannot have (spaces, quotes, accents or line "
-            "breaks). Copy it again from the provider's page."
-        )
-    return key
+def clean_models(text: str) -> str:
+    """One name or pattern a line, without blanks and doubles."""
+    return "\n".join(dict.fromkeys(line.strip() for line in text.splitlines() if line.strip()))
+
+
+def looks_secret(name: str, value: str) -> bool:
+    """Whether a header may let somebody in: by its name, or as one long word."""
+    return bool(SECRET_NAME.search(name) or re.fullmatch(r"[\w\-+/=.:]{20,}", value))
 
 
 class ConnectionQuerySet(models.QuerySet["Connection"]):
@@ -80,6 +76,8 @@ class ConnectionQuerySet(models.QuerySet["Connection"]):
     "base_url",
     "reaches_local",
     "default_model",
+    "allowed_models",
+    "overlap_days",
     "parallel",
     "assumed_tokens",
     "read_timeout",
@@ -115,6 +113,16 @@ class Connection(models.Model):
         blank=True, default="", help_text="One “Name: value” a line; encrypted, never shown again."
     )
     default_model = models.CharField(max_length=300, blank=True)
+    allowed_models = models.TextField(
+        blank=True,
+        help_text="One a line; * stands for any characters. Empty: every model of the provider.",
+    )
+    overlap_days = models.PositiveIntegerField(
+        "days that a former key stays",
+        default=7,
+        help_text="After a change of key the former one is used where the provider rejects the "
+        "new one, and is then erased. 0: it is erased at once.",
+    )
     parallel = models.PositiveIntegerField(
         "parallel requests",
         null=True,
@@ -139,6 +147,8 @@ class Connection(models.Model):
     )
     enabled = models.BooleanField(default=True)
     created_at = models.DateTimeField(auto_now_add=True)
+    tested_at = models.DateTimeField(null=True, editable=False)
+    test_report = models.TextField(blank=True, editable=False)  # `playground.checkup`, as JSON
 
     objects = ConnectionQuerySet.as_manager()
 
@@ -155,14 +165,52 @@ class Connection(models.Model):
             self.dialect = ""
         elif not self.dialect:
             self.dialect = self.Dialect.OTHER
+        self.allowed_models = clean_models(self.allowed_models)
+        if self.default_model and not self.allows(self.default_model):
+            raise ValidationError(
+                {"default_model": "The default model is not one of the allowed models."}
+            )
 
     def address(self) -> str | None:
         """The base URL; None while the embedded backend is not running."""
         return embedded.address(settings.DATA_DIR) if self.embedded else self.base_url
 
-    def key(self) -> "ApiKey | None":
+    # --- models ---
+
+    @property
+    def allowed(self) -> list[str]:
+        """Names and patterns; [] where every model may be used."""
+        return self.allowed_models.splitlines()
+
+    def allows(self, model: str) -> bool:
+        return not self.allowed or any(fnmatchcase(model, each) for each in self.allowed)
+
+    def model_refusal(self, model: str) -> str:
+        """Why this model cannot be used here; "" where it can."""
+        if self.allows(model):
+            return ""
+        only = ", ".join(self.allowed[:10]) + (" …" if len(self.allowed) > 10 else "")
+        if not model:
+            return f"Choose a model; an admin allows only these on {self.name}: {only}."
+        return f"“{model}” is not allowed on {self.name}. An admin allows only: {only}."
+
+    def offered(self, listed: list[str]) -> list[str]:
+        """What the picker shows: the allowed ones of those listed, and the names allowed."""
+        named = [each for each in self.allowed if not set(each) & set("*?[")]
+        return list(dict.fromkeys([*(m for m in listed if self.allows(m)), *named]))
+
+    # --- secrets ---
+
+    def key(self) -> ApiKey | None:
         """The active key that is for this address and can be decrypted, if there is one."""
-        for key in self.keys.filter(state=ApiKey.State.ACTIVE).order_by("-pk"):
+        for key in self.keys.filter(state=ApiKey.State.ACTIVE):
+            if key.secret_for(self.base_url):
+                return key
+        return None
+
+    def other_key(self, rejected: ApiKey) -> ApiKey | None:
+        """What to use instead of a key that the provider rejected: a newer one, or the former."""
+        for key in self.keys.in_use().exclude(pk=rejected.pk):
             if key.secret_for(self.base_url):
                 return key
         return None
@@ -173,54 +221,60 @@ class Connection(models.Model):
         return {name.strip(): value.strip() for name, colon, value in lines if colon}
 
     @transaction.atomic
-    def set_key(self, key: str) -> "ApiKey":
-        """Make this the one active key; the ones before are erased."""
-        self.keys.all().delete()
-        return ApiKey.make(self, key)
+    def set_key(self, key: str, expires_on: date | None = None) -> ApiKey:
+        """Make this the active key at once; the former one retires."""
+        if same := self._same_key(key):
+            made = same
+        else:
+            self._erase(ApiKey.State.NEW)
+            made = ApiKey.make(self, key, ApiKey.State.NEW, expires_on)
+        made.activate()
+        return made
+
+    @transaction.atomic
+    def add_key(self, key: str, expires_on: date | None = None) -> ApiKey:
+        """The first key is active at once; one that replaces another waits for its test."""
+        if self.key() is None:
+            return self.set_key(key, expires_on)
+        if same := self._same_key(key):
+            return same
+        self._erase(ApiKey.State.NEW)
+        return ApiKey.make(self, key, ApiKey.State.NEW, expires_on)
+
+    def _same_key(self, key: str) -> ApiKey | None:
+        """The same secret, stored already."""
+        stored = self.keys.filter(state__in=[ApiKey.State.NEW, ApiKey.State.ACTIVE])
+        wanted = clean_key(key)
+        return next((each for each in stored if each.secret_for(self.base_url) == wanted), None)
+
+    def _erase(self, state: str) -> None:
+        for key in self.keys.filter(state=state):
+            key.erase()
+
+    def drop_secrets(self) -> list[str]:
+        """After a change of address: erase the keys, and the extra headers that look secret.
+
+        What was dropped, in words; [] where there was nothing. Saves the headers.
+        """
+        keys = sum(key.erase() for key in self.keys.stored())
+        dropped = ["the stored key" if keys == 1 else f"{keys} stored keys"] if keys else []
+        if isinstance(self.extra_headers, Unreadable):
+            secret, self.extra_headers = ["extra headers"], ""
+        else:
+            headers = self.headers()
+            secret = [name for name, value in headers.items() if looks_secret(name, value)]
+            kept = (f"{name}: {value}" for name, value in headers.items() if name not in secret)
+            self.extra_headers = "\n".join(kept)
+        if secret:
+            self.save(update_fields=["extra_headers"])
+            dropped.append(f"the header{'s' if len(secret) > 1 else ''} {', '.join(secret)}")
+        return dropped
 
     @property
     def locked(self) -> bool:
         """A key is stored that cannot be decrypted: it has to be entered again."""
-        return any(isinstance(key.sealed, Unreadable) for key in self.keys.all())
+        return any(key.unreadable for key in self.keys.all())
 
-
-@audited("last_four", "state", "expires_at", secret=("sealed",))
-class ApiKey(models.Model):
-    """A key of a connection, sealed together with the origin that it is for."""
-
-    class State(models.TextChoices):
-        ACTIVE = "active"
-        RETIRING = "retiring"
-        REVOKED = "revoked"
-
-    connection = models.ForeignKey(Connection, on_delete=models.CASCADE, related_name="keys")
-    sealed = EncryptedTextField(editable=False)
-    last_four = models.CharField(max_length=4, editable=False)
-    state = models.CharField(max_length=10, choices=State, default=State.ACTIVE)
-    expires_at = models.DateTimeField(null=True, blank=True)
-    created_at = models.DateTimeField(auto_now_add=True)
-    last_used_at = models.DateTimeField(null=True, editable=False)
-
-    def __str__(self) -> str:
-        return f"…{self.last_four} of {self.connection}"
-
-    def __repr__(self) -> str:
-        return f"<ApiKey {self.pk}>"
-
-    @classmethod
-    def make(cls, connection: Connection, key: str) -> "ApiKey":
-        key = clean_key(key)
-        sealed = json.dumps({"origin": origin(connection.base_url), "key": key})
-        # Four characters of a short key would be most of it.
-        last_four = key[-4:] if len(key) >= 12 else ""
-        return cls.objects.create(connection=connection, sealed=sealed, last_four=last_four)
-
-    def secret_for(self, base_url: str) -> str:
-        """The key, or "" where it was made for another address or cannot be decrypted."""
-        if not self.sealed:
-            return ""
-        content: dict[str, Any] = json.loads(self.sealed)
-        return str(content["key"]) if content["origin"] == origin(base_url) else ""
-
-    def touch(self) -> None:
-        type(self).objects.filter(pk=self.pk).update(last_used_at=timezone.now())
+    @property
+    def headers_locked(self) -> bool:
+        return isinstance(self.extra_headers, Unreadable)

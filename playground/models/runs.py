@@ -20,6 +20,7 @@ from playground.completion import CompletionRequest, Outcome, RunStatus, storabl
 from playground.costs import Rates
 from playground.lessons import Lesson, lessons_of, lessons_of_refusal
 from playground.models.connections import Connection
+from playground.models.keys import ApiKey
 from playground.models.labels import Label, RunLabel
 from playground.models.lessons import Memory
 from playground.models.prices import PriceBook
@@ -277,6 +278,9 @@ class Run(models.Model):
         Connection, null=True, on_delete=models.SET_NULL, related_name="runs"
     )
     connection_name = models.CharField(max_length=60)
+    # Which key paid; the last four stay when the connection goes.
+    api_key = models.ForeignKey(ApiKey, null=True, on_delete=models.SET_NULL, related_name="runs")
+    key_last_four = models.CharField(max_length=4, blank=True)
     provider = models.CharField(max_length=30)
     dialect = models.CharField(max_length=20, blank=True)
     operation = models.CharField(max_length=20)

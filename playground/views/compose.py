@@ -24,7 +24,8 @@ from playground.models.runs import letter
 from playground.models.teams import Membership, User
 from playground.parameters import OPERATIONS, Api
 from playground.providers import ProviderError
-from playground.runner import Draining, list_models, runner
+from playground.runner import Draining, runner
+from playground.targets import list_models
 from playground.views import Request
 from playground.views.history import shown
 
@@ -287,6 +288,7 @@ def models(request: Request, pk: int) -> HttpResponse:
     usable = Connection.objects.usable_by(membership.team_id)
     connection = get_object_or_404(usable, pk=pk)
     try:
-        return JsonResponse({"models": async_to_sync(list_models)(connection)})
+        listed = async_to_sync(list_models)(connection)
     except ProviderError as error:
-        return JsonResponse({"error": str(error)})
+        return JsonResponse({"error": str(error), "models": connection.offered([])})
+    return JsonResponse({"models": connection.offered(listed)})

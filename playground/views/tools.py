@@ -1,6 +1,8 @@
 """What helps while a request is composed: doubts, code, paste, tokens."""
 
 import json
+from collections.abc import Awaitable, Callable
+from typing import Any
 from urllib.parse import urlsplit
 
 from asgiref.sync import async_to_sync
@@ -15,10 +17,11 @@ from playground.panel import as_template
 from playground.pasted import read_pasted
 from playground.pasted.command import BadPaste
 from playground.plan import plan_of
-from playground.providers import PROVIDERS, ProviderError
-from playground.runner import target_of
+from playground.providers import PROVIDERS, ProviderError, Target
+from playground.providers.base import Token
 from playground.snippets import Call, available
 from playground.tables import LARGEST, BadTable, read_table
+from playground.targets import asked
 from playground.views import Request
 
 MOST_TOKENS = 2000  # ids that are looked up one by one
@@ -122,6 +125,17 @@ def _with_origin(connections: list[Connection], base_url: str) -> Connection | N
     return next((c for c in connections if wanted and urlsplit(c.base_url).netloc == wanted), None)
 
 
+def _tokens_by(
+    connection: Connection, request: Request, model: str, ids: Any
+) -> Callable[[Target], Awaitable[list[Token]]]:
+    provider = PROVIDERS[connection.provider]
+    if isinstance(ids, list):
+        numbers = [each for each in ids if type(each) is int][:MOST_TOKENS]
+        return lambda target: provider.pieces(target, model, numbers, connection.dialect)
+    text = request.POST.get("text", "")
+    return lambda target: provider.tokens(target, model, text, connection.dialect)
+
+
 @require_POST
 def tokens(request: Request, pk: int) -> HttpResponse:
     """{"tokens": [[id, piece]…]} of `text`, or of `ids` (a JSON list); else {"error"}."""
@@ -132,14 +146,7 @@ def tokens(request: Request, pk: int) -> HttpResponse:
     except ValueError:
         ids = None
     try:
-        target = target_of(connection)
-        provider = PROVIDERS[connection.provider]
-        if isinstance(ids, list):
-            numbers = [each for each in ids if type(each) is int][:MOST_TOKENS]
-            found = async_to_sync(provider.pieces)(target, model, numbers, connection.dialect)
-        else:
-            text = request.POST.get("text", "")
-            found = async_to_sync(provider.tokens)(target, model, text, connection.dialect)
+        found = async_to_sync(asked)(connection, _tokens_by(connection, request, model, ids))
     except ProviderError as error:
         return JsonResponse({"error": error.message})
     return JsonResponse({"tokens": found})

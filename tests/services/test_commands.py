@@ -470,7 +470,7 @@ def test_an_update_keeps_the_key_and_a_new_address_drops_it(
     assert key_sent(fake) == f"Bearer {KEY}"
 
     moved = shell.connect("moving", fake.url.replace("127.0.0.1", "localhost"))
-    assert "the stored key was dropped" in moved.stderr.decode()
+    assert "this was dropped: the stored key" in moved.stderr.decode()
     shell.complete("Hi", connection="moving")
     assert key_sent(fake) == ""
     shell.connect("moving", fake.url)

@@ -23,7 +23,8 @@ from playground.management.database import prepare_database
 from playground.models import Connection, Membership, Run, User, first_start
 from playground.parameters import PARAMETERS, Api
 from playground.providers import ProviderError
-from playground.runner import list_models, runner
+from playground.runner import runner
+from playground.targets import list_models
 
 LOOK = 0.05  # seconds between two looks at the log
 

@@ -13,7 +13,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from playground.embedded import locked
 from playground.management.database import prepare_database
 from playground.models import Connection, first_start
-from playground.models.connections import clean_base_url, clean_key
+from playground.models.connections import clean_base_url
+from playground.models.keys import clean_key
 from playground.providers import PROVIDERS
 from playground.providers.outbound import is_public
 
@@ -63,13 +64,13 @@ class Command(BaseCommand):
         connection.reaches_local = connection.reaches_local or is_local(connection.base_url)
         connection.full_clean()
         connection.save()
-        if key:
-            connection.set_key(key)
-        elif before and before != connection.base_url and connection.keys.all().delete()[0]:
+        if before and before != connection.base_url and (dropped := connection.drop_secrets()):
             self.stderr.write(
-                "The address has changed, so the stored key was dropped. "
+                f"The address has changed, so this was dropped: {', '.join(dropped)}. "
                 "Give the key again with --key-stdin."
             )
+        if key:
+            connection.set_key(key)
         self.stdout.write(f"{verb} connection {connection.name}: {connection.base_url}")
 
 
