@@ -4,7 +4,16 @@ from django.contrib import admin
 from django.contrib.auth import views as auth
 from django.urls import include, path
 
-from playground.views import account, annotations, compose, health, history, reference, tools
+from playground.views import (
+    account,
+    annotations,
+    compose,
+    health,
+    history,
+    reference,
+    tokens,
+    tools,
+)
 
 comparison_urls = [
     path("", compose.start, name="start"),
@@ -20,12 +29,14 @@ run_urls = [
     path("<int:pk>/star/", annotations.star, name="star"),
     path("<int:pk>/rating/", annotations.rate, name="rate"),
     path("<int:pk>/comments/", annotations.comments, name="comments"),
+    path("<int:pk>/branch/", tokens.continue_from, name="branch"),
 ]
 
 urlpatterns = [
     path("", compose.compose, name="compose"),
     path("comparisons/", include(comparison_urls)),
     path("runs/", include(run_urls)),
+    path("tokens/", tokens.tokens, name="run_tokens"),
     path("history/", history.history, name="history"),
     path("comments/<int:pk>/", annotations.comment, name="comment"),
     path("labels/known/", annotations.known_labels, name="known_labels"),

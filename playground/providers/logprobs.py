@@ -29,6 +29,28 @@ def rest(logprobs: Any) -> Any:
     return logprobs if isinstance(logprobs, int | float) and logprobs is not False else {}
 
 
+def of_prompt(entries: Any) -> list[dict[str, Any]]:
+    """vLLM's `prompt_logprobs`: null for the first token, then a map {id: candidate} each, whose
+    first candidate is the prompt's own token."""
+    found = []
+    for entry in _list(entries):
+        if isinstance(entry, dict) and entry:
+            top = [_prompt_candidate(id_, one) for id_, one in entry.items()]
+            ranked = sorted(top, key=lambda one: -1e9 if one["logprob"] is None else one["logprob"])
+            found.append({**top[0], "top": ranked[::-1]})
+    return found
+
+
+def _prompt_candidate(id_: Any, entry: Any) -> dict[str, Any]:
+    known = entry if isinstance(entry, dict) else {"logprob": entry}
+    candidate = {
+        "token": str(known.get("decoded_token") or ""),
+        "logprob": _number(known.get("logprob")),
+        "bytes": None,
+    }
+    return {**candidate, "id": int(id_)} if str(id_).isdecimal() else candidate
+
+
 def _token(entry: dict[str, Any]) -> dict[str, Any]:
     candidates = [one for one in _list(entry.get("top_logprobs")) if isinstance(one, dict)]
     return {**_candidate(entry), "top": [_candidate(one) for one in candidates]}

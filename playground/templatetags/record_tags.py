@@ -12,6 +12,7 @@ from playground.completion import RunStatus
 from playground.lessons import Lesson, lessons_of, lessons_of_refusal
 from playground.models import Run
 from playground.parameters import Json
+from playground.probabilities import visible
 from playground.schema import problem_with, schema_of
 
 register = template.Library()
@@ -29,6 +30,28 @@ def per_prompt(run: Run) -> int | str:
         return ""
     n = asked.values.get("n") or asked.values.get("n_cmpl")
     return n if isinstance(n, int) and n > 0 else 1
+
+
+@register.filter
+def origin(run: Run) -> dict[str, Any] | None:
+    """The answer that this run goes on from: run, comparison, letter, token, taken, other."""
+    document = run.comparison.document
+    if '"branch"' not in document:
+        return None
+    try:
+        found = json.loads(document).get("branch")
+    except (ValueError, RecursionError, AttributeError):
+        return None
+    numbers = ("run", "comparison", "token")
+    if isinstance(found, dict) and all(type(found.get(each)) is int for each in numbers):
+        return found
+    return None
+
+
+@register.filter
+def signs(text: Any) -> str:
+    """A token with blanks and line ends as signs; a part of a character has none."""
+    return visible(text) if isinstance(text, str) and text else "a part of a character"
 
 
 @register.filter
