@@ -10,6 +10,7 @@ from playground.views import (
     compose,
     health,
     history,
+    outputs,
     reference,
     tokens,
     tools,
@@ -21,9 +22,19 @@ comparison_urls = [
     path("<int:pk>/stop/", compose.stop_all, name="stop_all"),
 ]
 
+# How one run's output is looked at.
+view_urls = [
+    path("text/", outputs.text, name="run_text"),
+    path("prompt/", outputs.prompt, name="run_prompt"),
+    path("markdown/", outputs.markdown, name="run_markdown"),
+    path("json/", outputs.json_view, name="run_json"),
+    path("sent/", outputs.sent, name="run_sent"),
+]
+
 run_urls = [
     path("", history.runs, name="runs"),
     path("<int:pk>/", history.run, name="run"),
+    path("<int:pk>/", include(view_urls)),
     path("<int:pk>/stop/", compose.stop, name="stop"),
     path("<int:pk>/labels/", annotations.labels, name="labels"),
     path("<int:pk>/star/", annotations.star, name="star"),

@@ -47,6 +47,8 @@ MAP = {
     "playground.panel": (ACTIONS, "panel"),
     "playground.probabilities": (ACTIONS, "probabilities"),
     "playground.schema": (ACTIONS, "schema"),
+    "playground.markdown": (ACTIONS, "markdown"),
+    "playground.structured": (VALUES, "values"),
     "playground.pasted": (ACTIONS, "pasted"),
     "playground.reference": (ACTIONS, "reference"),
     "playground.snippets": (ACTIONS, "snippets"),

@@ -42,6 +42,7 @@ class Sent:
     renamed: list[tuple[str, str]]  # (path, name on the wire)
     noted: list[tuple[str, str]]  # (path, what this backend does with it)
     left_out: list[tuple[str, str]]  # (path, why it was not sent)
+    automatic: list[str]  # paths that are sent unless somebody switches them off
 
 
 def sent(run: Run, asked: CompletionRequest) -> Sent:
@@ -62,6 +63,7 @@ def sent(run: Run, asked: CompletionRequest) -> Sent:
             if each.note and each.status not in quiet
         ],
         left_out=_left_out(run, asked),
+        automatic=[path for path in asked.values if path in panel.INITIAL],
     )
 
 

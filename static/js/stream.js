@@ -30,7 +30,8 @@ class Output {
     this.waiting = []; // not in the page yet
     this.shown = 0; // characters in the page
     this.block = null;
-    this.node = null;
+    this.node = null; // the last text node of the block, where nothing was drawn around it since
+    this.size = 0; // characters of the block
   }
 
   add(text) {
@@ -43,9 +44,10 @@ class Output {
     let text = this.waiting.join("");
     this.waiting = [];
     if (text.length > SHOWN) text = this.cut(text);
-    for (const part of blocksOf(text, this.node ? this.node.length : 0)) {
-      if (part.fresh || !this.node) this.open();
-      this.node.appendData(part.text);
+    for (const part of blocksOf(text, this.size)) {
+      if (part.fresh || !this.block) this.open();
+      this.write(part.text);
+      this.size += part.text.length;
       this.shown += part.text.length;
     }
     while (this.shown > SHOWN && this.element.childElementCount > 1) this.drop();
@@ -54,7 +56,7 @@ class Output {
   // Only the end of a very long piece ever enters the page.
   cut(text) {
     this.element.replaceChildren();
-    this.shown = 0;
+    this.shown = this.size = 0;
     this.block = this.node = null;
     this.mark();
     return text.slice(-SHOWN);
@@ -80,9 +82,22 @@ class Output {
   open() {
     this.block = document.createElement("span");
     this.block.className = "out__block";
-    this.node = document.createTextNode("");
-    this.block.append(this.node);
+    this.node = null;
+    this.size = 0;
     this.element.append(this.block);
+  }
+
+  write(text) {
+    if (window.playground?.marks?.on) {
+      this.block.append(window.playground.marks.fragment(text));
+      this.node = null;
+      return;
+    }
+    if (!this.node || this.node !== this.block.lastChild) {
+      this.node = document.createTextNode("");
+      this.block.append(this.node);
+    }
+    this.node.appendData(text);
   }
 
   get text() {

@@ -1,0 +1,234 @@
+"""How outputs are looked at: views, white space, the prompt, copying; by mouse and by keyboard."""
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.steps import finished, run, text_of
+from tests.fake_provider import DONE, FIN, FakeProvider, Reply, text_event, until
+from tests.server import Server, document
+
+OpenPage = Callable[..., Page]
+
+MARKDOWN = "# A bird\n\nIt is *small* and **bright**.\n\n[guide](https://example.org/a)\n"
+
+
+@pytest.fixture
+def page(open_page: OpenPage, server: Server, fake: FakeProvider) -> Iterator[Page]:
+    fake.clear()
+    opened = open_page()
+    opened.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    opened.goto(server.url)
+    return opened
+
+
+def columns(page: Page, server: Server, *each: dict[str, Any], prompt: str = "Hi") -> Locator:
+    """A comparison of these columns, all ended."""
+    [row] = server.rows("SELECT id FROM playground_connection WHERE name = 'fake'")
+    settings = [{"connection": row["id"], **one} for one in each]
+    comparison, _ = server.user().run(document(*settings, prompt=prompt))
+    page.goto(f"{server.url}/comparisons/{comparison}/")
+    found = page.locator("article[data-run]")
+    for position in range(len(each)):
+        finished(found.nth(position))
+    return found
+
+
+def reply(fake: FakeProvider, *texts: str) -> None:
+    fake.reply_with(Reply(pieces=[*(text_event(text) for text in texts), FIN, DONE]))
+
+
+def tab(column: Locator, name: str) -> Locator:
+    return column.get_by_role("tab", name=name)
+
+
+def panel(column: Locator) -> Locator:
+    return column.locator("[data-panel]:visible")
+
+
+def clean(page: Page) -> None:
+    found = Axe().run(page).response["violations"]
+    assert not found, [(each["id"], each["nodes"][0]["target"]) for each in found]
+
+
+def test_each_view_shows_the_same_answer_its_own_way(page: Page, fake: FakeProvider) -> None:
+    reply(fake, MARKDOWN)
+    column = run(page)
+    finished(column)
+    tab(column, "Markdown").click()
+    expect(panel(column).locator("h1")).to_have_text("A bird")
+    expect(panel(column).get_by_role("link", name="guide")).to_have_attribute(
+        "rel", "noopener noreferrer"
+    )
+    expect(panel(column)).to_contain_text("example.org")
+    tab(column, "JSON").click()
+    expect(panel(column)).to_contain_text("The answer is not JSON")
+    tab(column, "As sent").click()
+    expect(panel(column)).to_contain_text('"prompt": "Hi"')
+    clean(page)
+    tab(column, "Text").click()
+    assert text_of(column) == MARKDOWN
+    expect(panel(column)).to_have_count(1)
+
+
+def test_the_row_of_views_is_one_tab_stop_with_arrow_keys(page: Page, fake: FakeProvider) -> None:
+    reply(fake, '{"a": 1}')
+    column = run(page)
+    finished(column)
+    assert column.locator("[data-views] [tabindex='-1']").count() >= 3
+    tab(column, "Text").focus()
+    page.keyboard.press("ArrowRight")
+    expect(tab(column, "Markdown")).to_be_focused()
+    expect(tab(column, "Markdown")).to_have_attribute("aria-selected", "true")
+    page.keyboard.press("Home")
+    expect(tab(column, "Text")).to_be_focused()
+    page.keyboard.press("ArrowLeft")
+    expect(tab(column, "As sent")).to_be_focused()
+    page.keyboard.press("Tab")
+    expect(column.get_by_role("button", name="Copy the output")).to_be_focused()
+    page.keyboard.press("Tab")
+    expect(panel(column)).to_be_focused()
+
+
+def test_one_view_for_all_columns_by_a_key_and_by_a_switch(
+    page: Page, fake: FakeProvider, server: Server
+) -> None:
+    reply(fake, MARKDOWN)
+    found = columns(page, server, {}, {"model": "n"}, {"model": "o"})
+    tab(found.nth(1), "Markdown").click()
+    expect(panel(found.nth(1)).locator("h1")).to_be_visible()
+    expect(tab(found.nth(0), "Text")).to_have_attribute("aria-selected", "true")
+    tab(found.nth(0), "Markdown").click(modifiers=["Shift"])
+    for position in range(3):
+        expect(panel(found.nth(position)).locator("h1")).to_be_visible()
+    page.get_by_role("button", name="One view for all").click()
+    tab(found.nth(2), "As sent").click()
+    for position in range(3):
+        expect(panel(found.nth(position))).to_contain_text("POST")
+    expect(panel(found.nth(1))).to_contain_text('A: "m"')
+    clean(page)
+
+
+def test_a_view_is_remembered(page: Page, fake: FakeProvider, server: Server) -> None:
+    reply(fake, MARKDOWN)
+    found = columns(page, server, {}, {})
+    tab(found.nth(1), "Markdown").click()
+    page.reload()
+    expect(tab(found.nth(0), "Text")).to_have_attribute("aria-selected", "true")
+    expect(panel(found.nth(1)).locator("h1")).to_be_visible()
+
+
+def test_a_view_of_a_live_run_grows_and_is_right_at_the_end(page: Page, fake: FakeProvider) -> None:
+    more, end = threading.Event(), threading.Event()
+    fake.reply_with(
+        Reply(pieces=[text_event("# One\n\n"), until(more), text_event("two\n\n"), until(end),
+                      text_event("three"), FIN, DONE])
+    )  # fmt: skip
+    column = run(page)
+    tab(column, "Markdown").click()
+    expect(panel(column).locator("h1")).to_have_text("One")
+    more.set()
+    expect(panel(column)).to_contain_text("two")
+    end.set()
+    finished(column)
+    expect(panel(column)).to_contain_text("three")
+    tab(column, "Text").click()
+    assert text_of(column) == "# One\n\ntwo\n\nthree"
+
+
+ODD = "a  b\tc\u00a0d\u200b\r\n<|im_end|>\n\nזה é\n"
+
+
+@pytest.mark.parametrize("when", ["before", "while", "after"])
+def test_white_space_is_visible_and_the_text_stays_exact(
+    page: Page, fake: FakeProvider, when: str
+) -> None:
+    half = threading.Event()
+    fake.reply_with(
+        Reply(pieces=[text_event(ODD), until(half), text_event(ODD), text_event(" end"), FIN, DONE])
+    )
+    switch = page.get_by_role("button", name="White space")
+    if when == "before":  # from the run before
+        half.set()
+        finished(run(page))
+        switch.click()
+        half.clear()
+    column = run(page)
+    expect(column.locator(".out").first).to_contain_text("a  b")
+    if when == "while":
+        switch.click()
+        expect(column.locator(".ws").first).to_be_visible()
+    half.set()
+    finished(column)
+    if when == "after":
+        switch.click()
+    expect(column.locator(".special")).to_have_count(2)
+    signs = column.locator(".ws").evaluate_all("all => [...new Set(all.map(e => e.dataset.sign))]")
+    assert set(signs) == {"·", "→", "⍽", "ZWSP", "␍", "↵"}
+    assert text_of(column) == ODD * 2 + " end"
+    column.get_by_role("button", name="Copy the output").click()
+    expect(page.locator("#announce")).to_contain_text("Copied")
+    assert page.evaluate("navigator.clipboard.readText()") == ODD * 2 + " end"
+    clean(page)
+    switch.click()
+    expect(column.locator(".ws, .special")).to_have_count(0)
+    assert text_of(column) == ODD * 2 + " end"
+
+
+def test_the_prompt_stands_before_the_output(
+    page: Page, fake: FakeProvider, server: Server
+) -> None:
+    reply(fake, " upon a time")
+    found = columns(page, server, {}, {"operation": "chat"}, prompt="Once <b>")
+    switch = page.get_by_role("button", name="Prompt", exact=True)
+    expect(found.nth(0).locator("[data-given]")).to_have_count(0)
+    switch.click()
+    expect(found.nth(0).locator("[data-given]")).to_have_text("Once <b>")
+    expect(found.nth(1).locator("[data-given]")).to_contain_text("user")
+    assert text_of(found.nth(0)) == " upon a time"
+    same_line = found.nth(0).evaluate(
+        "(c) => c.querySelector('[data-given]').getBoundingClientRect().top ==="
+        " c.querySelector('.out').getClientRects()[0].top"
+    )
+    assert same_line
+    clean(page)
+    page.reload()
+    expect(found.nth(0).locator("[data-given]")).to_have_text("Once <b>")
+    page.get_by_role("button", name="Prompt", exact=True).click()
+    expect(found.nth(0).locator("[data-given]")).to_be_hidden()
+
+
+def test_copying_by_a_key_gives_the_whole_of_a_text_that_is_shown_in_part(
+    page: Page, fake: FakeProvider, server: Server
+) -> None:
+    long = "".join(f"line {number} of a long text\n" for number in range(10_000))
+    reply(fake, long)
+    found = columns(page, server, {})
+    expect(found.locator("[data-tail]")).to_have_count(1)
+    panel(found).focus()
+    page.keyboard.press("y")
+    expect(page.locator("#announce")).to_contain_text("Copied")
+    assert page.evaluate("navigator.clipboard.readText()") == long
+
+
+def test_nothing_in_a_markdown_answer_acts(page: Page, fake: FakeProvider) -> None:
+    page.on("dialog", lambda dialog: pytest.fail(dialog.message))
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    reply(
+        fake,
+        "<script>alert(1)</script><img src=x onerror=alert(1)>\n\n"
+        "![p](https://evil.example/p.png)\n\n[x](javascript:alert(1))\n\n"
+        "<svg onload=alert(1)>\n\n[y](/logout/)",
+    )
+    column = run(page)
+    finished(column)
+    tab(column, "Markdown").click()
+    expect(panel(column)).to_contain_text("<script>alert(1)</script>")
+    assert panel(column).locator("script, img, svg, [onerror], [onload]").count() == 0
+    assert panel(column).locator("a[href]").count() == 1
+    assert not [url for url in asked if "evil" in url]
