@@ -44,6 +44,7 @@ class ErrorKind(StrEnum):
     UPSTREAM_ERROR = "upstream_error"
     TRUNCATED = "truncated"
     BAD_JSON = "bad_json"
+    LIMIT = "limit"  # ours: never sent, a limit was set or lowered while it waited
     INTERNAL = "internal"  # ours: the run could not be carried out or saved
 
 

@@ -3,21 +3,26 @@
 import hashlib
 import json
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import orjson
 from django.utils import timezone
 
-from playground.completion import TEXT_KINDS, Outcome, RunStatus, fold, storable
-from playground.costs import Used, count, used
+from playground.completion import TEXT_KINDS, ErrorKind, Outcome, RunStatus, fold, storable
+from playground.costs import count, used
 from playground.models import Choice, Run, RunEvent
 from playground.models.choices import packed
+from playground.models.gate import settle
+from playground.models.limits import units
 from playground.models.runs import preview
 
 ROW = 256 * 1024  # characters of one row of the log; the socket's limit is 1 MiB a message
 PIECE = 32 * 1024  # characters of a text that is cut; escaped, each may take six
 MOST_ARRIVALS = 4096  # of such a piece
+UNSENT = (ErrorKind.CONNECTION, ErrorKind.AUTH, ErrorKind.UNAVAILABLE, ErrorKind.LIMIT)
 LEVELS = 100  # of nested JSON that are kept; far below where a reader of it overflows
 
 
@@ -99,7 +104,8 @@ def split(event: list[Any]) -> list[list[Any]]:
 def close_run(run: int, ending: Ending, rest: list[list[Any]]) -> str:
     """Fold the log and what is not in it yet into choices, set the final status, delete the log.
 
-    Call it inside a transaction. Returns what followers are told, as JSON text.
+    Call it inside a transaction, and `settle_runs` once for all that end in it. Returns what
+    followers are told, as JSON text.
     """
     log = RunEvent.objects.filter(run_id=run).order_by("seq").values_list("events", flat=True)
     rows = [row for events in log for row in orjson.loads(events)]
@@ -107,7 +113,6 @@ def close_run(run: int, ending: Ending, rest: list[list[Any]]) -> str:
     choices = [_choice(run, result) for result in outcome.choices]
     Choice.objects.bulk_create(choices)
     usage = outcome.usage or {}
-    took = _used(run, ending.status, outcome)
     Run.objects.filter(pk=run).update(
         status=ending.status,
         owner=None,
@@ -119,8 +124,7 @@ def close_run(run: int, ending: Ending, rest: list[list[Any]]) -> str:
         first_token_ms=outcome.first_token_ms,
         prompt_tokens=count(usage, "prompt_tokens"),
         completion_tokens=count(usage, "completion_tokens"),
-        cost=took.cost,
-        cost_is_own=took.own,
+        **_took(run, ending, outcome),
         usage=to_json(outcome.usage) if outcome.usage else "",
         metadata=to_json(outcome.meta) if outcome.meta else "",
         warnings="\n".join(storable(warning) for warning in outcome.warnings),
@@ -139,6 +143,11 @@ def close_run(run: int, ending: Ending, rest: list[list[Any]]) -> str:
     )
 
 
+def settle_runs(runs: Iterable[int]) -> None:
+    """Count what these ended runs took; the last thing in the transaction that closed them."""
+    settle(Run.objects.all(), runs)
+
+
 def _choice(run: int, result: Any) -> Choice:
     return Choice(
         run_id=run,
@@ -155,13 +164,29 @@ def _choice(run: int, result: Any) -> Choice:
     )
 
 
-def _used(run: int, status: str, outcome: Outcome) -> Used:
-    """Nothing of a run that was deleted meanwhile."""
-    fields = ("dialect", "streams", "price_input", "price_cached", "price_output")
-    row = Run.objects.filter(pk=run).only(*fields).first()
+def _took(run: int, ending: Ending, outcome: Outcome) -> dict[str, Any]:
+    """Its cost and what limits count; {} of a run that was deleted meanwhile."""
+    fields = ("dialect", "streams", "started_at", "counted_tokens", "counted_money")
+    prices = ("price_input", "price_cached", "price_output")
+    row = Run.objects.filter(pk=run).only(*fields, *prices).first()
     if row is None:
-        return Used()
-    return used(status, outcome, row.rates, streams=row.streams, dialect=row.dialect)
+        return {}
+    took = used(ending.status, outcome, row.rates, streams=row.streams, dialect=row.dialect)
+    found: dict[str, Any] = {"cost": took.cost, "cost_is_own": took.own}
+    free = row.started_at is None or _never_worked_on(ending, outcome)
+    if took.tokens is not None or free:
+        found["counted_tokens"] = took.tokens or 0
+    if took.cost is not None or free:
+        found["counted_money"] = units(took.cost or Decimal(0))
+    return found
+
+
+def _never_worked_on(ending: Ending, outcome: Outcome) -> bool:
+    """Whether the backend was not reached or refused the request: nobody charges for that."""
+    if outcome.choices or outcome.usage or ending.status != RunStatus.FAILED:
+        return False
+    status = ending.error_status or 0
+    return 300 <= status < 500 or (not status and ending.error_kind in UNSENT)
 
 
 def _last_ms(outcome: Outcome) -> float | None:

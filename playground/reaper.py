@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from playground.completion import RunStatus
 from playground.hub import Item
-from playground.log import Ending, close_run
+from playground.log import Ending, close_run, settle_runs
 from playground.models import ApiKey, Process, Run
 from playground.models.audit import acting
 from playground.models.runs import LIVE
@@ -118,4 +118,5 @@ class Reaper:
                 return None
             ending = NOT_SENT if run.status == RunStatus.QUEUED else CUT_OFF
             finished = close_run(run.pk, ending, [])
+            settle_runs([run.pk])
         return Item(run.pk, run.comparison_id, 0, "", finished)

@@ -17,7 +17,7 @@ from django.db import InterfaceError, OperationalError, connection, transaction
 
 from playground.completion import TEXT_KINDS, Batch, ErrorKind, RunStatus, StreamEvent, storable
 from playground.hub import Item
-from playground.log import Ending, close_run, log_rows
+from playground.log import Ending, close_run, log_rows, settle_runs
 from playground.models import Process, Run, RunEvent
 
 logger = logging.getLogger(__name__)
@@ -231,6 +231,7 @@ class Recorder:
         try:
             with transaction.atomic():
                 finished = close_run(line.run, ending, [])
+                settle_runs([line.run])
         except (OperationalError, InterfaceError):
             raise
         except Exception:
@@ -238,6 +239,7 @@ class Recorder:
             RunEvent.objects.filter(run_id=line.run).delete()
             with transaction.atomic():
                 finished = close_run(line.run, ending, [])
+                settle_runs([line.run])
         return Item(line.run, line.comparison, line.seq, "", finished)
 
     def _settle(self, taken: Iterable[Line], items: Iterable[Item]) -> None:
@@ -280,6 +282,8 @@ class Recorder:
                 else:
                     rows += [RunEvent(run_id=line.run, seq=s, events=text) for s, text in numbered]
             RunEvent.objects.bulk_create(rows)
+            if ended := [item.run for item in items if item.finished]:
+                settle_runs(ended)
         return items
 
 

@@ -113,7 +113,7 @@ class Runner:
         places: Sequence[Place] = (),
         axes: Mapping[str, Any] | None = None,
     ) -> Comparison:
-        """Save a comparison with queued runs and start as many as there is room for."""
+        """Save a comparison with queued runs and start as many as there is room for. OverLimit."""
         await self._ready()
         if self._draining:
             raise Draining
@@ -171,7 +171,12 @@ class Runner:
             room = settings.RUNS_AT_ONCE - len(self._tasks)
             if room <= 0 or self._draining:
                 return
-            for run in await in_thread(Run.objects.claim, room, self._process):
+            started, refused = await in_thread(Run.objects.admit, room, self._process)
+            for run, why in refused:
+                self._recorder.open(run)
+                ending = Ending(RunStatus.FAILED, ErrorKind.LIMIT, f"Not sent. {why}")
+                self._recorder.finish(run.pk, ending)
+            for run in started:
                 self._recorder.open(run)
                 # An empty context: a task made inside a view would keep the view's thread and
                 # database connection for its life.

@@ -1,5 +1,6 @@
 import django.core.validators
 import django.db.models.deletion
+from django.conf import settings
 from django.db import migrations, models
 
 
@@ -56,5 +57,64 @@ class Migration(migrations.Migration):
                 "ordering": ["connection", "model"],
                 "constraints": [models.UniqueConstraint(fields=("connection", "model"), name="one_price_per_model")],
             },
+        ),
+        migrations.CreateModel(
+            name='Limit',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('each_member', models.BooleanField(default=False, help_text='Everybody has this much for themselves. Otherwise all share it.', verbose_name='for each member separately')),
+                ('kind', models.CharField(choices=[('rate', 'requests a minute'), ('parallel', 'parallel requests'), ('tokens_day', 'tokens a day'), ('tokens_month', 'tokens a month'), ('money_day', 'US dollars a day'), ('money_month', 'US dollars a month')], max_length=20)),
+                ('amount', models.DecimalField(decimal_places=4, help_text='0: nothing at all.', max_digits=16, validators=[django.core.validators.MinValueValidator(0)])),
+            ],
+            options={
+                'ordering': ['kind', 'connection', 'team', 'member', 'pk'],
+            },
+        ),
+        migrations.CreateModel(
+            name='Meter',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('subject', models.PositiveBigIntegerField(default=0)),
+                ('period', models.DateField()),
+                ('spent', models.PositiveBigIntegerField(default=0)),
+            ],
+        ),
+        migrations.AddField(
+            model_name='run',
+            name='counted_money',
+            field=models.PositiveBigIntegerField(default=0),
+        ),
+        migrations.AddField(
+            model_name='run',
+            name='counted_tokens',
+            field=models.PositiveBigIntegerField(default=0),
+        ),
+        migrations.AddIndex(
+            model_name='run',
+            index=models.Index(fields=['started_at'], name='runs_by_start'),
+        ),
+        migrations.AddField(
+            model_name='limit',
+            name='connection',
+            field=models.ForeignKey(blank=True, help_text='Empty: all connections together.', null=True, on_delete=django.db.models.deletion.CASCADE, related_name='limits', to='playground.connection'),
+        ),
+        migrations.AddField(
+            model_name='limit',
+            name='member',
+            field=models.ForeignKey(blank=True, help_text='One person. Empty: everybody.', null=True, on_delete=django.db.models.deletion.CASCADE, related_name='limits', to=settings.AUTH_USER_MODEL),
+        ),
+        migrations.AddField(
+            model_name='limit',
+            name='team',
+            field=models.ForeignKey(blank=True, help_text='Empty: all teams together.', null=True, on_delete=django.db.models.deletion.CASCADE, related_name='limits', to='playground.team'),
+        ),
+        migrations.AddField(
+            model_name='meter',
+            name='limit',
+            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='meters', to='playground.limit'),
+        ),
+        migrations.AddConstraint(
+            model_name='meter',
+            constraint=models.UniqueConstraint(fields=('limit', 'subject', 'period'), name='one_meter_per_limit_and_period'),
         ),
     ]

@@ -4,9 +4,11 @@ from playground.models.annotations import Comment, Rating
 from playground.models.audit import AuditEntry
 from playground.models.choices import Choice
 from playground.models.connections import Connection
+from playground.models.gate import OverLimit
 from playground.models.keys import ApiKey
 from playground.models.labels import Label, RunLabel
 from playground.models.lessons import Memory
+from playground.models.limits import Limit, Meter
 from playground.models.prices import Price
 from playground.models.processes import Process
 from playground.models.runs import Comparison, Run, RunEvent
@@ -22,9 +24,12 @@ __all__ = [
     "Comparison",
     "Connection",
     "Label",
+    "Limit",
     "LoginLink",
     "Membership",
     "Memory",
+    "Meter",
+    "OverLimit",
     "Price",
     "Process",
     "Rating",

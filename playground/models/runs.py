@@ -7,22 +7,25 @@ surrogates and NaN in jsonb, and reorders keys.
 import json
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from itertools import islice
 from typing import Any
 
 from django.db import models, transaction
-from django.db.models import Count, Q
+from django.db.models import Q
 from django.urls import reverse
 from django.utils import timezone
 
 from playground.axes import Place
 from playground.changes import changes
 from playground.completion import CompletionRequest, Outcome, RunStatus, storable
-from playground.costs import Rates
+from playground.costs import Rates, completion_limit, prompt_estimate
 from playground.lessons import Lesson, lessons_of, lessons_of_refusal
 from playground.models.connections import Connection
+from playground.models.gate import WAITING, Gate, Waiting, check
 from playground.models.keys import ApiKey
 from playground.models.labels import Label, RunLabel
 from playground.models.lessons import Memory
+from playground.models.limits import MOST_UNITS, units
 from playground.models.prices import PriceBook
 from playground.models.processes import Process
 from playground.models.teams import Membership, User
@@ -85,7 +88,7 @@ class ComparisonQuerySet(VisibleQuerySet):
         places: Sequence[Place] = (),
         axes: Mapping[str, Any] | None = None,
     ) -> "Comparison":
-        """Insert a comparison and its queued runs in one transaction.
+        """Insert a comparison and its queued runs in one transaction, or raise OverLimit.
 
         `places` says of each request which column of the form it is of and where it stands on the
         axes; without them each request is a column of its own.
@@ -110,6 +113,8 @@ class ComparisonQuerySet(VisibleQuerySet):
             ]
             for run, (connection, request) in zip(runs, columns, strict=True):
                 run.price_at(prices.rates(connection, request.model))
+                run.reserve(request, connection.assumed_tokens)
+            check(Run.objects.all(), [run.waiting for run in runs])
             Run.objects.bulk_create(runs)
             labelled: dict[tuple[str, ...], list[int]] = {}
             for run, (_, request) in zip(runs, columns, strict=True):
@@ -219,30 +224,30 @@ class Comparison(models.Model):
 
 class RunQuerySet(VisibleQuerySet):
     def claim(self, limit: int, process: Process) -> list["Run"]:
-        """Take up to `limit` queued runs of this process whose connection has room, oldest first.
+        """The first part of `admit`."""
+        return self.admit(limit, process)[0]
 
-        Exact within one process; the conditional UPDATE keeps two processes from the same run.
+    def admit(self, room: int, process: Process) -> tuple[list["Run"], list[tuple["Run", str]]]:
+        """Take up to `room` queued runs of this process that every limit lets pass, oldest first.
+
+        Returns them, and those that will never pass, with the reason. Exact across processes:
+        the limits are held until the starts are committed. An empty queue costs no transaction.
         """
-        waiting = self.filter(status=RunStatus.QUEUED, owner=process, cancel_requested_at=None)
-        waiting = waiting.select_related("connection").defer(*Run.BIG).order_by("pk")
-        claimed: list[int] = []
+        queue = self.filter(status=RunStatus.QUEUED, cancel_requested_at=None)
+        mine = queue.filter(owner=process).order_by("pk")
+        if not mine.exists():
+            return [], []
         with transaction.atomic():
-            busy = self._busy()
-            for run in waiting:
-                if len(claimed) >= limit:
-                    break
-                room = run.connection.parallel if run.connection else None
-                if room and busy.get(run.connection_id, 0) >= room:
-                    continue
-                if run.take(process):
-                    busy[run.connection_id] = busy.get(run.connection_id, 0) + 1
-                    claimed.append(run.pk)
-        return list(self.filter(pk__in=claimed).select_related("connection").order_by("pk"))
-
-    def _busy(self) -> dict[int | None, int]:
-        running = self.filter(status=RunStatus.RUNNING).order_by()
-        rows = running.values_list("connection").annotate(n=Count("pk"))
-        return dict(rows)
+            waiting = [Waiting(*row) for row in mine.values_list(*WAITING)]
+            gate = Gate(Run.objects.all(), waiting)
+            passing = list(islice((run.pk for run in waiting if gate.passes(run)), room))
+            starting = {"status": RunStatus.RUNNING, "owner": process, "started_at": gate.now}
+            queue.filter(pk__in=passing).update(**starting)
+        runs = self.filter(pk__in=[*passing, *gate.refused]).select_related("connection")
+        found = {run.pk: run for run in runs.order_by("pk")}
+        started = [found[pk] for pk in passing if pk in found and found[pk].owned_by(process)]
+        refused = [(found[pk], why) for pk, why in gate.refused.items() if pk in found]
+        return started, refused
 
     def learn(self, pk: int) -> None:
         """`Run.learn` of a run, if it is still there."""
@@ -313,6 +318,9 @@ class Run(models.Model):
     price_input = models.DecimalField(max_digits=14, decimal_places=6, null=True)
     price_cached = models.DecimalField(max_digits=14, decimal_places=6, null=True)
     price_output = models.DecimalField(max_digits=14, decimal_places=6, null=True)
+    # What limits count: while it is live the most that it may take, then what it took.
+    counted_tokens = models.PositiveBigIntegerField(default=0)
+    counted_money = models.PositiveBigIntegerField(default=0)  # `limits.UNITS` of a dollar
     metadata = models.TextField(blank=True)
     first_token_ms = models.FloatField(null=True)  # since the request was sent
     total_ms = models.FloatField(null=True)
@@ -343,6 +351,7 @@ class Run(models.Model):
                 name="live_runs",
                 condition=Q(status__in=["queued", "running"]),
             ),
+            models.Index(fields=["started_at"], name="runs_by_start"),
         ]
 
     def __str__(self) -> str:
@@ -397,6 +406,19 @@ class Run(models.Model):
         if self.price_input is None or self.price_output is None:
             return None
         return Rates(self.price_input, self.price_output, self.price_cached)
+
+    def reserve(self, request: CompletionRequest, assumed: int) -> None:
+        """Note the most that it may take, with its price; not saved. `assumed`: tokens."""
+        prompt, answers = prompt_estimate(request), completion_limit(request, assumed)
+        self.counted_tokens = min(prompt + answers, MOST_UNITS)
+        self.counted_money = units(self.rates.most(prompt, answers)) if self.rates else 0
+
+    @property
+    def waiting(self) -> Waiting:
+        return Waiting(*(getattr(self, name) for name in WAITING))
+
+    def owned_by(self, process: Process) -> bool:
+        return self.status == RunStatus.RUNNING and self.owner_id == process.pk
 
     def take(self, process: Process) -> bool:
         """Become running, unless someone else was first or it was stopped meanwhile."""

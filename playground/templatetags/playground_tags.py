@@ -43,6 +43,7 @@ ERROR_SENTENCES = {
     "upstream_error": "The provider reported an error in its stream",
     "truncated": "The stream ended too early",
     "bad_json": "The answer is not valid JSON",
+    "limit": "A limit does not allow it",
     "internal": "The playground could not carry the run out",
 }
 

@@ -19,7 +19,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from playground import embedded, forms, panel
 from playground.inputs import Problem
-from playground.models import Comparison, Connection, Memory, Run
+from playground.models import Comparison, Connection, Memory, OverLimit, Run
 from playground.models.runs import letter
 from playground.models.teams import Membership, User
 from playground.parameters import OPERATIONS, Api
@@ -190,6 +190,8 @@ async def start(request: Request) -> HttpResponse:
             places=draft.places(),
             axes=draft.axes(),
         )
+    except OverLimit as error:
+        return await _refused(request, error.sentences, 422)
     except Draining:
         return await _refused(request, STOPPING, 503)
     return await _begun(request, begun) if request.htmx else redirect(begun)
@@ -243,9 +245,10 @@ def _lines(errors: Sequence[dict[str, Any]], columns: int) -> list[dict[str, Any
 
 
 @sync_to_async
-def _refused(request: Request, said: str, status: int) -> HttpResponse:
-    line = {"path": "", "message": said, "letters": []}
-    return _refusal_page(request, {"errors": [], "lines": [line], "only_bounds": False}, status)
+def _refused(request: Request, said: str | Sequence[str], status: int) -> HttpResponse:
+    sentences = [said] if isinstance(said, str) else said
+    lines = [{"path": "", "message": sentence, "letters": []} for sentence in sentences]
+    return _refusal_page(request, {"errors": [], "lines": lines, "only_bounds": False}, status)
 
 
 def _refusal_page(request: Request, context: dict[str, Any], status: int) -> HttpResponse:

@@ -20,7 +20,7 @@ from playground.embedded import EmbeddedBackend, EmbeddedError, ensure_model, is
 from playground.forms import Built, build, read_labels, with_stream
 from playground.inputs import Given, Problem
 from playground.management.database import prepare_database
-from playground.models import Connection, Membership, Run, User, first_start
+from playground.models import Connection, Membership, OverLimit, Run, User, first_start
 from playground.parameters import PARAMETERS, Api
 from playground.providers import ProviderError
 from playground.runner import runner
@@ -90,7 +90,10 @@ class Command(BaseCommand):
             asked = asyncio.Event()
             for number in (signal.SIGINT, signal.SIGTERM):
                 asyncio.get_running_loop().add_signal_handler(number, asked.set)
-            comparison = await runner.start(membership, [(connection, built.request)])
+            try:
+                comparison = await runner.start(membership, [(connection, built.request)])
+            except OverLimit as error:
+                raise CommandError(str(error)) from error
             run = await comparison.runs.aget()
             stopping = asyncio.create_task(stop_when(asked, run))
             written = await self.follow(run, quiet=options["json"])
