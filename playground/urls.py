@@ -2,7 +2,7 @@
 
 from django.contrib import admin
 from django.contrib.auth import views as auth
-from django.urls import include, path
+from django.urls import URLPattern, URLResolver, include, path
 
 from playground.views import (
     account,
@@ -10,16 +10,24 @@ from playground.views import (
     compose,
     health,
     history,
+    labels,
     outputs,
     reference,
+    shares,
     tokens,
     tools,
+    trash,
 )
 
 comparison_urls = [
     path("", compose.start, name="start"),
     path("<int:pk>/", compose.comparison, name="comparison"),
     path("<int:pk>/stop/", compose.stop_all, name="stop_all"),
+    path("<int:pk>/visibility/", trash.visibility, name="visibility"),
+    path("<int:pk>/trash/", trash.trash, name="to_trash"),
+    path("<int:pk>/restore/", trash.restore, name="restore"),
+    path("<int:pk>/purge/", trash.purge, name="purge"),
+    path("<int:pk>/share/", shares.share, name="share"),
 ]
 
 # How one run's output is looked at.
@@ -31,7 +39,7 @@ view_urls = [
     path("sent/", outputs.sent, name="run_sent"),
 ]
 
-run_urls = [
+run_urls: list[URLPattern | URLResolver] = [
     path("", history.runs, name="runs"),
     path("<int:pk>/", history.run, name="run"),
     path("<int:pk>/", include(view_urls)),
@@ -50,7 +58,17 @@ urlpatterns = [
     path("tokens/", tokens.tokens, name="run_tokens"),
     path("history/", history.history, name="history"),
     path("comments/<int:pk>/", annotations.comment, name="comment"),
+    path("labels/", labels.team_labels, name="labels_page"),
     path("labels/known/", annotations.known_labels, name="known_labels"),
+    path("labels/<int:pk>/", labels.rename, name="rename_label"),
+    path("bulk/", labels.bulk, name="bulk"),
+    path("jobs/<int:pk>/", labels.job, name="job"),
+    path("jobs/<int:pk>/stop/", labels.stop_job, name="stop_job"),
+    path("trash/", trash.trash_page, name="trash"),
+    path("trash/rules/", trash.retention, name="retention"),
+    path("shares/", shares.shares, name="shares"),
+    path("shares/<int:pk>/revoke/", shares.revoke, name="revoke"),
+    path("s/<str:token>/", shares.shared, name="shared"),
     path("reference/", reference.reference, name="reference"),
     path("check/", tools.check, name="check"),
     path("plan/", tools.plan, name="plan"),

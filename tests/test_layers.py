@@ -38,6 +38,7 @@ MAP = {
     "playground.runner": (ACTIONS, "runner"),
     "playground.probe": (ACTIONS, "runner"),
     "playground.targets": (ACTIONS, "runner"),
+    "playground.upkeep": (ACTIONS, "runner"),
     "playground.forms": (ACTIONS, "forms"),
     "playground.cells": (ACTIONS, "forms"),
     "playground.rows": (ACTIONS, "forms"),

@@ -3,26 +3,33 @@
 from playground.models.annotations import Comment, Rating
 from playground.models.audit import AuditEntry
 from playground.models.choices import Choice
+from playground.models.chores import Chore
 from playground.models.connections import Connection
 from playground.models.gate import OverLimit
+from playground.models.jobs import Batch, Job
 from playground.models.keys import ApiKey
 from playground.models.labels import Label, RunLabel
 from playground.models.lessons import Memory
 from playground.models.limits import Limit, Meter
 from playground.models.prices import Price
 from playground.models.processes import Process
+from playground.models.retention import Retention
 from playground.models.runs import Comparison, Run, RunEvent
 from playground.models.search import RunFact, SearchText
+from playground.models.shares import Share
 from playground.models.teams import LoginLink, Membership, Team, User, first_start
 from playground.models.views import SavedView
 
 __all__ = [
     "ApiKey",
     "AuditEntry",
+    "Batch",
     "Choice",
+    "Chore",
     "Comment",
     "Comparison",
     "Connection",
+    "Job",
     "Label",
     "Limit",
     "LoginLink",
@@ -33,12 +40,14 @@ __all__ = [
     "Price",
     "Process",
     "Rating",
+    "Retention",
     "Run",
     "RunEvent",
     "RunFact",
     "RunLabel",
     "SavedView",
     "SearchText",
+    "Share",
     "Team",
     "User",
     "first_start",

@@ -56,6 +56,28 @@ class Label(models.Model):
     def __str__(self) -> str:
         return self.name
 
+    @property
+    def key(self) -> str:
+        return key_of(self.folded)
+
+    def rename(self, text: str) -> "Label | None":
+        """None where it is done: the name reads other, but is the same label. Else the label of
+        the new name, made where missing, into which this one has to be merged.
+        """
+        name = clean_label(text)
+        if name.casefold() == self.folded:
+            self.name = name
+            self.save(update_fields=["name"])
+            return None
+        [other] = Label.objects.named(self.team_id, [name])
+        return other
+
+    def take_over(self, source: "Label") -> None:
+        """At the end of a merge: rules of retention follow, and the other label is gone."""
+        for rule in source.protecting.all():
+            rule.keep_labels.add(self)
+        source.delete()
+
 
 class RunLabelQuerySet(models.QuerySet["RunLabel"]):
     def put(self, run_ids: Iterable[int], labels: Iterable[Label]) -> None:

@@ -55,6 +55,8 @@ class Visibility(models.TextChoices):
 class VisibleQuerySet(models.QuerySet[Any]):
     """Rows with team, author, visibility and deleted_at."""
 
+    PURGED = "purged_at"
+
     def visible_to(self, user: User) -> Any:
         """Own ones, and those that the current team may see; nothing from the trash."""
         return self.visible_in(user.membership())
@@ -69,9 +71,15 @@ class VisibleQuerySet(models.QuerySet[Any]):
     def trashed_for(self, user: User) -> Any:
         """What this user may take out of the trash or purge: own ones; an owner the team's too."""
         membership = user.membership()
-        if membership is None or not membership.may_run:
+        if membership is None:
             return self.none()
-        rows = self.filter(team_id=membership.team_id).exclude(deleted_at=None)
+        return self.managed_in(membership).exclude(deleted_at=None)
+
+    def managed_in(self, membership: Membership) -> Any:
+        """What a member may delete, restore, purge and share there, in the trash or not."""
+        if not membership.may_run:
+            return self.none()
+        rows = self.filter(team_id=membership.team_id, **{self.PURGED: None})
         own = Q(author_id=membership.user_id)
         return rows.filter(own | Q(visibility=Visibility.TEAM) if membership.owns else own)
 
@@ -144,6 +152,21 @@ class ComparisonQuerySet(VisibleQuerySet):
             own_columns.setdefault(place.column, request)
         return json.dumps(changes(first * count, list(own_columns.values())))
 
+    @transaction.atomic
+    def move(self, ids: Sequence[int], **values: Any) -> int:
+        """Set visibility or trash: the one place where what the runs repeat is changed."""
+        kept = self.filter(pk__in=ids, purged_at=None).select_for_update()
+        found = list(kept.values_list("pk", flat=True)) if ids else []
+        Run.objects.filter(comparison__in=found).update(**values)
+        if "deleted_at" in values and values["deleted_at"] is None:
+            values["restored_at"] = timezone.now()
+        return self.filter(pk__in=found).update(**values)
+
+    def stop(self, ids: Sequence[int]) -> None:
+        """Ask for the end of their live runs; the owner of a run finds it within a second."""
+        live = Run.objects.filter(comparison__in=ids, status__in=LIVE)
+        live.update(cancel_requested_at=timezone.now())
+
     def listed(self) -> Any:
         """Newest first, with their runs but without any big column."""
         runs = Run.objects.order_by("position").defer(*Run.BIG).prefetch_related("labels")
@@ -169,12 +192,24 @@ class Comparison(models.Model):
     changes = models.TextField(blank=True)  # changes.Chip lists as JSON, since the author's last
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     deleted_at = models.DateTimeField(null=True, blank=True)
+    restored_at = models.DateTimeField(null=True, blank=True)  # retention counts from here
+    purged_at = models.DateTimeField(null=True, blank=True)  # gone; its rows go in batches
 
     objects = ComparisonQuerySet.as_manager()
 
     class Meta:
         indexes = [
-            models.Index(fields=["team", "-created_at", "-id"], name="comparisons_of_a_team")
+            models.Index(fields=["team", "-created_at", "-id"], name="comparisons_of_a_team"),
+            models.Index(
+                fields=["team", "deleted_at"],
+                name="trash_of_a_team",
+                condition=Q(deleted_at__isnull=False),
+            ),
+            models.Index(
+                fields=["purged_at"],
+                name="purged_comparisons",
+                condition=Q(purged_at__isnull=False),
+            ),
         ]
 
     def __str__(self) -> str:
@@ -202,27 +237,29 @@ class Comparison(models.Model):
         team = self.visibility == Visibility.TEAM
         return self.author_id == membership.user_id or (membership.owns and team)
 
-    def show_to(self, visibility: Visibility) -> None:
+    def show_to(self, visibility: str) -> None:
         """To the team or to the author alone. Stars, ratings and comments stay."""
-        self._everywhere(visibility=visibility)
+        Comparison.objects.move([self.pk], visibility=visibility)
+        self.visibility = visibility
 
     def trash(self) -> None:
-        """Live runs are stopped before, by whoever calls."""
-        self._everywhere(deleted_at=timezone.now())
+        """Live runs are stopped first: at once by the runner, where it is asked before."""
+        Comparison.objects.stop([self.pk])
+        Comparison.objects.move([self.pk], deleted_at=timezone.now())
 
     def restore(self) -> None:
-        self._everywhere(deleted_at=None)
+        Comparison.objects.move([self.pk], deleted_at=None)
 
-    @transaction.atomic
-    def _everywhere(self, **values: Any) -> None:
-        """The one place where what the runs repeat is changed."""
-        for name, value in values.items():
-            setattr(self, name, value)
-        self.save(update_fields=list(values))
-        self.runs.update(**values)
+    def purge(self) -> None:
+        """Gone for everybody at once, and out of the database soon (`retention.erase_batch`)."""
+        Comparison.objects.filter(pk=self.pk).exclude(deleted_at=None).update(
+            purged_at=timezone.now()
+        )
 
 
 class RunQuerySet(VisibleQuerySet):
+    PURGED = "comparison__purged_at"
+
     def claim(self, limit: int, process: Process) -> list["Run"]:
         """The first part of `admit`."""
         return self.admit(limit, process)[0]
@@ -271,7 +308,7 @@ class Run(models.Model):
     coordinates = models.TextField(blank=True)  # Place.coordinates as JSON; "" where none
 
     # Repeated from the comparison, so that no list joins for rights. Set in `queued`, and where the
-    # comparison changes (`Comparison.show_to`, `trash`, `restore`).
+    # comparison changes (`ComparisonQuerySet.move`).
     team = models.ForeignKey("Team", on_delete=models.CASCADE, related_name="runs")
     author = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="runs")
     author_name = models.CharField(max_length=150, blank=True)

@@ -4,6 +4,8 @@ from typing import Any
 
 from django import template
 
+from playground import panel
+from playground.completion import CompletionRequest
 from playground.models import Comparison, Run
 from playground.models.teams import Membership, User
 
@@ -30,3 +32,15 @@ def may_manage(comparison: Comparison, membership: Membership | None) -> bool:
 @register.simple_tag
 def steps() -> Any:
     return range(1, 6)
+
+
+@register.filter
+def backend_of(column: dict[str, Any]) -> str:
+    """Of a shared copy: what kind of server, never which."""
+    return panel.title(column["asked"].provider, column["asked"].dialect)
+
+
+@register.filter
+def said(message: dict[str, Any]) -> str:
+    """The text of a message."""
+    return CompletionRequest("", "chat", "", messages=(message,)).prompt_text()

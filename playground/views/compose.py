@@ -18,8 +18,9 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
 from playground import embedded, forms, panel
+from playground.completion import CompletionRequest
 from playground.inputs import Problem
-from playground.models import Comparison, Connection, Memory, OverLimit, Run
+from playground.models import Comparison, Connection, Memory, OverLimit, Run, Share
 from playground.models.runs import letter
 from playground.models.teams import Membership, User
 from playground.parameters import OPERATIONS, Api
@@ -44,6 +45,8 @@ def compose(request: Request) -> HttpResponse:
     context = _page(request.user, None, [])
     if source := request.GET.get("continue", ""):
         context["document"] = _continued(request.user, source)
+    elif token := request.GET.get("shared", ""):
+        context["document"] = _copied(token, context["connections"])
     return render(request, "compose.html", context)
 
 
@@ -56,6 +59,16 @@ def _continued(user: User, source: str) -> dict[str, Any]:
     document = panel.document_of([(run.connection_id, asked)], run.visibility)
     choice = run.choices.first()
     return panel.continued(document, asked, choice.result() if choice else None)
+
+
+def _copied(token: str, connections: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The form of a shared copy, at one's own first connection; 404 for a link that is not open."""
+    share = Share.objects.opened(token)
+    if share is None:
+        raise Http404
+    first = connections[0]["id"] if connections else None
+    asked = [CompletionRequest(**each["request"]) for each in share.runs]
+    return panel.document_of([(first, each) for each in asked])
 
 
 @require_GET

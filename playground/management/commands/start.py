@@ -35,6 +35,7 @@ from playground.management.commands.login_link import login_line
 from playground.management.database import prepare_database
 from playground.models import first_start
 from playground.runner import runner
+from playground.upkeep import Upkeep
 
 logger = logging.getLogger(__name__)
 
@@ -160,6 +161,7 @@ class Serving:
         """
         self.loop = asyncio.get_event_loop()
         self.loop.run_until_complete(runner.bind())
+        self.upkeep = self.loop.create_task(Upkeep().run(), context=contextvars.Context())
         for number in (signal.SIGINT, signal.SIGTERM):
             self.loop.add_signal_handler(number, self.signalled)
 
@@ -182,6 +184,7 @@ class Serving:
         self.stopping = self.loop.create_task(self.stop(seconds), context=contextvars.Context())
 
     async def stop(self, seconds: float) -> None:
+        self.upkeep.cancel()
         try:
             async with asyncio.timeout(seconds + FLUSH_SECONDS):
                 await runner.drain(seconds)

@@ -1,0 +1,211 @@
+"""Work on many runs that goes on in the background, in batches, and survives a restart.
+
+What is left to do are rows (`Batch`): a batch, its removal and the progress are one transaction, so
+whoever takes a job over goes on exactly where it stopped.
+"""
+
+import json
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import models, transaction
+from django.db.models import Exists, F, OuterRef, Q
+from django.urls import reverse
+from django.utils import timezone
+
+from playground.models.labels import Label, RunLabel
+from playground.models.runs import Comparison, Run
+from playground.models.teams import Membership, Team, User
+
+BATCH = 250  # runs of one transaction, so that it stays under 50 ms
+LEASE = timedelta(seconds=30)  # after which another process takes a job over
+KEPT = timedelta(days=7)  # that a finished job is listed
+
+
+class JobQuerySet(models.QuerySet["Job"]):
+    def visible_to(self, user: User) -> Any:
+        """Own ones; an owner sees those of the team."""
+        membership = user.membership()
+        if membership is None:
+            return self.none()
+        rows = self.filter(team_id=membership.team_id)
+        return rows if membership.owns else rows.filter(author=user)
+
+    @transaction.atomic
+    def begin(self, kind: str, membership: Membership, ids: Sequence[int], **values: Any) -> "Job":
+        """`ids` of runs, or of comparisons where the kind says so; for a merge none."""
+        job = self.create(
+            kind=kind,
+            team_id=membership.team_id,
+            author_id=membership.user_id,
+            total=len(ids),
+            **values,
+        )
+        pieces = [ids[start : start + BATCH] for start in range(0, len(ids), BATCH)]
+        rows = [Batch(job=job, ids=json.dumps(list(piece))) for piece in pieces]
+        Batch.objects.bulk_create(rows, batch_size=100)
+        return job
+
+    def merge(self, membership: Membership, source: Label, label: Label) -> "Job":
+        """Give all runs of `source` the other label; in the end `source` is gone."""
+        job = self.begin(
+            Job.Kind.MERGE, membership, [], label=label, source=source, name=source.name
+        )
+        job.total = source.run_labels.count()
+        job.save(update_fields=["total"])
+        return job
+
+    def take(self) -> "Job | None":
+        """The oldest job that nobody works on; from now on it is ours for `LEASE`."""
+        now = timezone.now()
+        free = self.filter(state__in=Job.OPEN).filter(Q(lease=None) | Q(lease__lt=now))
+        for job in free.order_by("pk")[:5]:
+            mine = free.filter(pk=job.pk)
+            if mine.update(lease=now + LEASE, state=Job.State.RUNNING):
+                job.refresh_from_db()
+                return job
+        return None
+
+    def forget_old(self) -> None:
+        self.filter(finished_at__lt=timezone.now() - KEPT).delete()
+
+
+class Job(models.Model):
+    class Kind(models.TextChoices):
+        LABEL = "label", "Add the label"
+        UNLABEL = "unlabel", "Remove the label"
+        MERGE = "merge", "Merge into the label"
+        TRASH = "trash", "Move to the trash"
+        RESTORE = "restore", "Take out of the trash"
+
+    class State(models.TextChoices):
+        WAITING = "waiting", "Waiting"
+        RUNNING = "running", "Running"
+        FINISHED = "finished", "Done"
+        STOPPED = "stopped", "Stopped"
+        FAILED = "failed", "Failed"
+
+    OPEN = (State.WAITING, State.RUNNING)
+    OF_COMPARISONS = (Kind.TRASH, Kind.RESTORE)
+
+    kind = models.CharField(max_length=10, choices=Kind)
+    state = models.CharField(max_length=10, choices=State, default=State.WAITING)
+    team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="jobs")
+    author = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="jobs"
+    )
+    label = models.ForeignKey(Label, null=True, on_delete=models.CASCADE, related_name="+")
+    source = models.ForeignKey(Label, null=True, on_delete=models.SET_NULL, related_name="+")
+    name = models.CharField(max_length=100, blank=True)  # of a label that is gone at the end
+    total = models.PositiveIntegerField()
+    done = models.PositiveIntegerField(default=0)
+    error = models.TextField(blank=True)
+    lease = models.DateTimeField(null=True)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+    finished_at = models.DateTimeField(null=True)
+
+    objects = JobQuerySet.as_manager()
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.pk}: {self.done} of {self.total}"
+
+    def get_absolute_url(self) -> str:
+        return reverse("job", args=[self.pk])
+
+    @property
+    def open(self) -> bool:
+        return self.state in self.OPEN
+
+    def step(self) -> bool:
+        """One batch; False when the job has ended. Raises nothing that another try would mend."""
+        with transaction.atomic():
+            going = Job.objects.filter(pk=self.pk, state__in=self.OPEN)
+            if not going.update(lease=timezone.now() + LEASE):
+                return False  # stopped meanwhile
+            worked = self._merge() if self.kind == self.Kind.MERGE else self._batch()
+            if worked is None:
+                now = timezone.now()
+                going.update(state=self.State.FINISHED, finished_at=now, lease=None)
+                self.state, self.finished_at = self.State.FINISHED, now
+                return False
+            going.update(done=F("done") + worked)
+            self.done += worked
+        return True
+
+    def stop(self) -> None:
+        """What was done stays done."""
+        self._end(self.State.STOPPED)
+
+    def fail(self, said: str) -> None:
+        self._end(self.State.FAILED, said)
+
+    def _end(self, state: str, said: str = "") -> None:
+        going = Job.objects.filter(pk=self.pk, state__in=self.OPEN)
+        if going.update(state=state, finished_at=timezone.now(), lease=None, error=said):
+            self.state, self.error = state, said
+            self.batches.all().delete()
+
+    def _batch(self) -> int | None:
+        """How many rows of the next batch were looked at; None where none is left."""
+        batch = self.batches.order_by("pk").first()
+        if batch is None:
+            return None
+        ids: list[int] = json.loads(batch.ids)
+        batch.delete()
+        # The author's rights as they are now, in the team in which it began.
+        member = Membership.objects.filter(team=self.team, user=self.author).first()
+        if self.kind in self.OF_COMPARISONS:
+            self._move(ids, member)
+            return len(ids)
+        runs = Run.objects.visible_in(member).filter(pk__in=ids).values_list("pk", flat=True)
+        if self.kind == self.Kind.LABEL and self.label is not None:
+            RunLabel.objects.put(list(runs), [self.label])
+        elif self.kind == self.Kind.UNLABEL:
+            RunLabel.objects.filter(run__in=list(runs), label=self.label).delete()
+        return len(ids)
+
+    def _move(self, ids: list[int], member: Membership | None) -> None:
+        if member is None:
+            return
+        own = Comparison.objects.managed_in(member).filter(pk__in=ids)
+        if self.kind == self.Kind.TRASH:
+            found = list(own.filter(deleted_at=None).values_list("pk", flat=True))
+            Comparison.objects.stop(found)
+            Comparison.objects.move(found, deleted_at=timezone.now())
+        else:
+            found = list(own.exclude(deleted_at=None).values_list("pk", flat=True))
+            Comparison.objects.move(found, deleted_at=None)
+
+    def _merge(self) -> int | None:
+        """From `source` to `label`: all runs of the team, also those that the owner cannot see."""
+        source, label = self.source, self.label
+        if source is None or label is None:
+            return None
+        rows = RunLabel.objects.filter(label=source)
+        found = list(rows.order_by("pk").values_list("run_id", flat=True)[:BATCH])
+        if not found:
+            label.take_over(source)
+            return None
+        RunLabel.objects.put(found, [label])
+        rows.filter(run__in=found).delete()
+        return len(found)
+
+
+class Batch(models.Model):
+    """A piece of a job that is still to be done."""
+
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="batches")
+    ids = models.TextField()  # JSON list
+
+    def __str__(self) -> str:
+        return f"a batch of job {self.job_id}"
+
+
+def labelled_elsewise(source: Label, label: Label) -> int:
+    """Runs that have `source` and another value of the key of `label`, which a merge replaces."""
+    other = RunLabel.objects.filter(run=OuterRef("run"), key=label.key).exclude(
+        label__in=[source, label]
+    )
+    return source.run_labels.filter(Exists(other)).count()

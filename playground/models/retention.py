@@ -1,0 +1,97 @@
+"""The trash of a team: its rules, and the batches in which they are carried out.
+
+Nothing is deleted while a page waits. A purge only marks; the rows go in batches, so that no write
+keeps the database for long.
+"""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models, transaction
+from django.db.models import Exists, OuterRef, Q
+from django.utils import timezone
+
+from playground.models.labels import Label, RunLabel
+from playground.models.runs import LIVE, Comparison, Run
+from playground.models.teams import Team
+
+BATCH = 100  # comparisons that one step moves, or runs that one step erases
+MOST_DAYS = 3650
+
+
+def days(**options: Any) -> Any:
+    return models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1), MaxValueValidator(MOST_DAYS)],
+        **options,
+    )
+
+
+class RetentionQuerySet(models.QuerySet["Retention"]):
+    def trash_due(self, now: datetime | None = None) -> int:
+        """Move a batch of what is old enough; how many comparisons that was."""
+        for rule in self.exclude(trash_after=None):
+            if moved := rule.trash_batch(now or timezone.now()):
+                return moved
+        return 0
+
+    def purge_due(self, now: datetime | None = None) -> int:
+        """Mark a batch of what was in the trash for long enough; how many that was."""
+        for rule in self.exclude(purge_after=None):
+            if marked := rule.purge_batch(now or timezone.now()):
+                return marked
+        return 0
+
+
+class Retention(models.Model):
+    """What an owner has decided. Without a rule nothing goes by itself."""
+
+    team = models.OneToOneField(Team, on_delete=models.CASCADE, related_name="retention")
+    trash_after = days()  # days since the run, or since it was taken out of the trash
+    purge_after = days()  # days in the trash
+    keep_starred = models.BooleanField(default=True)
+    keep_labels = models.ManyToManyField(Label, blank=True, related_name="protecting")
+
+    objects = RetentionQuerySet.as_manager()
+
+    def __str__(self) -> str:
+        return f"retention of {self.team}"
+
+    def trash_batch(self, now: datetime) -> int:
+        cut = now - timedelta(days=self.trash_after or 0)
+        old = Comparison.objects.filter(team_id=self.team_id, deleted_at=None, created_at__lt=cut)
+        old = old.filter(Q(restored_at=None) | Q(restored_at__lt=cut))
+        found = old.exclude(self._protected()).order_by("created_at").values_list("pk", flat=True)
+        return Comparison.objects.move(list(found[:BATCH]), deleted_at=now)
+
+    def purge_batch(self, now: datetime) -> int:
+        cut = now - timedelta(days=self.purge_after or 0)
+        old = Comparison.objects.filter(team_id=self.team_id, deleted_at__lt=cut, purged_at=None)
+        found = list(old.order_by("deleted_at").values_list("pk", flat=True)[:BATCH])
+        return Comparison.objects.filter(pk__in=found, deleted_at__lt=cut).update(purged_at=now)
+
+    def _protected(self) -> Any:
+        """Whether one of its runs is live, starred, or has a label that protects."""
+        runs = Run.objects.filter(comparison=OuterRef("pk"))
+        found = Q(Exists(runs.filter(status__in=LIVE)))
+        if self.keep_starred:
+            found |= Q(Exists(runs.filter(starred=True)))
+        labelled = RunLabel.objects.filter(
+            run__comparison=OuterRef("pk"), label__in=self.keep_labels.all()
+        )
+        return found | Q(Exists(labelled))
+
+
+def erase_batch() -> int:
+    """Delete some rows of what was purged; how many. Children first, the comparison last."""
+    purged = Comparison.objects.exclude(purged_at=None).order_by("purged_at").first()
+    if purged is None:
+        return 0
+    with transaction.atomic():
+        runs = list(purged.runs.values_list("pk", flat=True)[:BATCH])
+        Run.objects.filter(pk__in=runs).delete()
+        if not purged.runs.exists():
+            purged.delete()
+    return max(len(runs), 1)

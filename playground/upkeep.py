@@ -1,0 +1,54 @@
+"""What a server does beside its runs: bulk jobs, retention, erasing what was purged.
+
+One small batch at a time with a pause between, so that streams go on meanwhile. Of several
+processes one has a job; a job of a process that is gone is taken over.
+"""
+
+import asyncio
+import logging
+from datetime import timedelta
+
+from playground.database import in_thread
+from playground.models import Chore, Job, Retention
+from playground.models.retention import erase_batch
+
+logger = logging.getLogger(__name__)
+
+IDLE = 1.0  # seconds between two looks for work
+PAUSE = 0.05  # seconds between two batches: the recorder's turn
+RULES_EVERY = timedelta(minutes=1)
+ERASE_EVERY = timedelta(seconds=5)
+
+
+class Upkeep:
+    """`run` until it is cancelled; the server does, before it drains."""
+
+    async def run(self) -> None:
+        while True:
+            try:
+                await self.round()
+            except Exception:
+                logger.exception("The upkeep failed; it goes on in a moment")
+            await asyncio.sleep(IDLE)
+
+    async def round(self) -> None:
+        """All that is due now."""
+        while job := await in_thread(Job.objects.take):
+            await self._carry_out(job)
+        if await in_thread(Chore.objects.take, "retention", RULES_EVERY):
+            while await in_thread(Retention.objects.trash_due):
+                await asyncio.sleep(PAUSE)
+            while await in_thread(Retention.objects.purge_due):
+                await asyncio.sleep(PAUSE)
+            await in_thread(Job.objects.forget_old)
+        if await in_thread(Chore.objects.take, "erase", ERASE_EVERY):
+            while await in_thread(erase_batch):
+                await asyncio.sleep(PAUSE)
+
+    async def _carry_out(self, job: Job) -> None:
+        try:
+            while await in_thread(job.step):
+                await asyncio.sleep(PAUSE)
+        except Exception:
+            logger.exception("Job %s failed", job.pk)
+            await in_thread(job.fail, "The server failed here; its log says more.")
