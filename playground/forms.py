@@ -86,7 +86,7 @@ class Draft:
         """What the comparison keeps of what multiplied it; {} where nothing did."""
         fields = list(dict.fromkeys(path for c in self.columns for path in c.plan.values))
         repeats = any(len(c.plan.chunks) > 1 for c in self.columns)
-        rows = self.rows.rows if self.rows.rows else []
+        rows = self.rows.rows if len(self.rows.rows) > 1 else []
         if not fields and not repeats and not rows:
             return {}
         return {"fields": fields, "names": self.rows.names, "rows": rows}
@@ -159,7 +159,7 @@ def _column(
             connection,
             Api(connection.provider, connection.dialect, operation),
             _raw_values(document, row),
-            rows=len(rows.rows),
+            rows=len(rows.rows) if len(rows.rows) > 1 else 0,
             repeat=row.get("repeat"),
             by_n=document.get("by_n") is True,
         )

@@ -4,7 +4,7 @@ from decimal import ROUND_UP, Decimal
 from typing import Any
 
 from playground.completion import CompletionRequest
-from playground.costs import completion_limit, prompt_estimate
+from playground.costs import completion_limit, dollars, prompt_estimate
 from playground.forms import Draft
 from playground.models.prices import PriceBook
 from playground.parameters import Status, parameter
@@ -71,10 +71,10 @@ def cost_of(draft: Draft) -> str:
         total += rates.most(prompt_estimate(request), tokens)
     if not priced:
         return ""
-    return f"≤ {dollars(total)}" if bounded else f"from {dollars(total)}"
+    return f"≤ {dollars(_up(total))}" if bounded else f"from {dollars(total)}"
 
 
-def dollars(amount: Decimal) -> str:
-    """With two digits that count, rounded up; in whole cents from one dollar on."""
+def _up(amount: Decimal) -> Decimal:
+    """To the digits that `dollars` shows, so that the most is not said too small."""
     places = 2 if amount >= 1 or not amount else max(2, 1 - amount.adjusted())
-    return f"${amount.quantize(Decimal(1).scaleb(-places), ROUND_UP):f}"
+    return amount.quantize(Decimal(1).scaleb(-places), ROUND_UP)

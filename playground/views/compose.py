@@ -21,6 +21,7 @@ from playground import embedded, forms, panel
 from playground.completion import CompletionRequest
 from playground.inputs import Problem
 from playground.models import Comparison, Connection, Memory, OverLimit, Run, Share
+from playground.models.prices import Price
 from playground.models.runs import letter
 from playground.models.teams import Membership, User
 from playground.parameters import OPERATIONS, Api
@@ -93,6 +94,9 @@ def _page(user: User, found: Comparison | None, runs: Sequence[Run]) -> dict[str
         "refusal": _refusal(membership, connections),
         "backends": _backends(membership),
         "limit": settings.MAX_BODY,
+        "priced": Price.objects.filter(
+            connection__in=[each["id"] for each in connections]
+        ).exists(),
         "memories": _memories([each["id"] for each in connections]),
     }
 

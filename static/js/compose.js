@@ -26,11 +26,12 @@
       get source() { return column; },
     };
   });
-  let panel = null, prompts = null, doubt = () => {};
+  let panel = null, prompts = null, variables = null, repeats = null, planner = null, doubt = () => {};
   const changed = () => {
     if (panel) panel.refresh();
     columns.refresh();
     if (prompts) prompts.recount();
+    if (repeats) repeats.refresh();
     showPlan();
     edited();
   };
@@ -61,9 +62,17 @@
     const column = doc.columns[0], connection = column && columns.connectionOf(column);
     return { connection, model: column ? column.model || "" : "", title: connection ? connection.title : "" };
   };
-  const touched = () => edited();
-  prompts = playground.prompts(form, { document: () => doc, first, changed: touched, replan: () => { showPlan(); edited(); }, error });
+  const touched = () => reread();
+  prompts = playground.prompts(form, { document: () => doc, first, changed: touched, replan: () => reread(), error });
   const messages = playground.messages(form, { document: () => doc, changed: touched, error });
+  variables = playground.variables(form, { document: () => doc, changed: () => { showPlan(); edited(); }, error });
+  repeats = playground.repeats(form, { document: () => doc, changed: () => { showPlan(); edited(); } });
+  planner = playground.plan(form, {
+    document: () => doc,
+    posted: () => posted(),
+    multiplies: () => variables.any() || repeats.any(),
+    refused: () => Boolean(document.getElementById("plan").dataset.refusal),
+  });
   form.addEventListener("change", (event) => { if (event.target.name === "visibility") { doc.visibility = event.target.value; edited(); } });
 
   /* What a run has just taught is known at its field at once, not only on the next page. */
@@ -91,18 +100,19 @@
     $("[data-plan-detail]").textContent = refusal ? "" : [of, all > requests ? plural(all, "completion") : ""].filter(Boolean).join(", ");
     if (!refusal && requests > 1) $("[data-plan]").textContent = "";
     $("[data-run-label]").textContent = requests > 1 ? `Run ${requests}` : "Run";
+    if (planner) planner.show();
     const count = panel.count(), shown = $("[data-set-count]");
     shown.textContent = count;
     shown.hidden = !count;
   };
 
   /* --- Errors --- */
-  const INPUTS = ["prompt", "prompts", "ids", "messages", "labels"];
+  const INPUTS = ["prompt", "prompts", "ids", "messages", "labels", "variables"];
   const fieldError = (path, message) => {
     const shown = $(`[data-error-for=${path}]`);
     shown.textContent = message;
     shown.hidden = !message;
-    const control = path === "labels" ? labels.control : prompts.controls[path] || messages.control();
+    const control = path === "labels" ? labels.control : path === "variables" ? variables.control : prompts.controls[path] || messages.control();
     if (message) control.setAttribute("aria-invalid", "true"); else control.removeAttribute("aria-invalid");
     return control;
   };
@@ -181,6 +191,8 @@
     if (running) form.dataset.running = running; else { delete form.dataset.running; delete form.dataset.edited; }
   };
   const edited = () => { if ("running" in form.dataset) form.dataset.edited = ""; doubt(); };
+  /* The input itself has changed: its variables may be others now. */
+  const reread = () => { variables.refresh(); showPlan(); edited(); };
   const stop = () => {
     const all = document.querySelector("[data-stop-all]");
     if (!all) return;
@@ -217,6 +229,8 @@
     messages.show();
     labels.show();
     columns.refresh();
+    variables.show();
+    repeats.refresh();
     showPlan();
     edited();
   };

@@ -68,7 +68,7 @@
   playground.post = (url, fields) => fetch(url, {
     method: "POST",
     headers: { "X-CSRFToken": token(), "HX-Request": "true" }, // an ended login is a 401, no page
-    body: new URLSearchParams(fields),
+    body: fields instanceof FormData ? fields : new URLSearchParams(fields),
     credentials: "same-origin",
   });
 
