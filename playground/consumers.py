@@ -142,11 +142,21 @@ class ComparisonConsumer(AsyncWebsocketConsumer):
         return not settings.REDIS_URL and runner.committed(run) is None
 
     async def _poll(self) -> None:
-        for run in [run for run in self.following if self._foreign(run)]:
+        foreign = [run for run in self.following if self._foreign(run)]
+        for run in await self._with_log(foreign):
             await self._catch_up(run)
+
+    async def _with_log(self, runs: list[int]) -> list[int]:
+        """Without those that still wait to be sent: one query, not one for each of hundreds."""
+        unknown = [run for run in runs if runner.committed(run) is None]
+        if not unknown:
+            return runs
+        waiting = await in_thread(_waiting, unknown)
+        return [run for run in runs if run not in waiting and run in self.following]
 
     async def _follow(self, wanted: dict[int, int]) -> None:
         await self._admit({run: last for run, last in wanted.items() if run not in self.following})
+        behind = []
         for run, last in wanted.items():
             # An end that has arrived goes out with its rows: the log does not hold them any more.
             await self._forward_arrived()
@@ -156,6 +166,9 @@ class ComparisonConsumer(AsyncWebsocketConsumer):
             following.acknowledge(last)
             committed = runner.committed(run)
             if committed is None or committed > following.cursor:
+                behind.append(run)
+        for run in await self._with_log(behind):
+            if run in self.following:
                 await self._catch_up(run)
 
     async def _still_in(self) -> bool:
@@ -288,6 +301,10 @@ def _session_user(key: str) -> User | None:
 def _visible(user: User, runs: list[int]) -> dict[int, int]:
     """{run: comparison} of those that this user may see."""
     return dict(Run.objects.visible_to(user).filter(pk__in=runs).values_list("pk", "comparison_id"))
+
+
+def _waiting(runs: list[int]) -> set[int]:
+    return Run.objects.filter(pk__in=runs).waiting()
 
 
 def _log_and_end(run: int, cursor: int) -> tuple[list[tuple[int, str]], str]:

@@ -148,6 +148,11 @@ def settle_runs(runs: Iterable[int]) -> None:
     settle(Run.objects.all(), runs)
 
 
+def never_sent(run: int) -> str:
+    """What followers are told of a run that was stopped while it waited, as JSON text."""
+    return to_json({"run": run, "status": str(RunStatus.CANCELLED), "choices": []})
+
+
 def _choice(run: int, result: Any) -> Choice:
     return Choice(
         run_id=run,

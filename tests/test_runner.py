@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from django.db import connections
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from playground.completion import CompletionRequest
@@ -506,3 +507,55 @@ async def test_the_hub_hangs_up_and_waits_a_moment_for_the_readers() -> None:
     assert 0.04 < time.monotonic() - began < 1
     hub.leave(one)
     await hub.hang_up(4012, seconds=60)
+
+
+# --- Hundreds ------------------------------------------------------------------------------
+
+
+async def test_two_hundred_runs_of_one_press_go_six_at_a_time(
+    runner: Runner, alice: User, connect: Callable[..., Connection], provider: FakeProvider
+) -> None:
+    narrow = await in_thread(connect, "narrow", parallel=6)
+    provider.reply_with(words(3, 200))
+    runs = await start(runner, alice, narrow, 200)
+    ids = [run.pk for run in runs]
+    most = 0
+    waiting = asyncio.create_task(runner.wait(ids))
+    while not waiting.done():
+        most = max(most, await in_thread(count, "running"))
+        await asyncio.sleep(0.01)
+    ended = await saved(ids)
+    assert {run.status for run in ended} == {"completed"}
+    assert 1 < most <= 6
+    assert sorted(post.json["prompt"] for post in provider.posts) == sorted(
+        f"p{i}" for i in range(200)
+    )
+    started = [run.started_at for run in ended if run.started_at]
+    assert started == sorted(started)  # in their order
+    # Waiting is no latency: the last one waited for all the others.
+    last = ended[-1]
+    assert last.waited is not None
+    assert (last.total_ms or 0) / 1000 < last.waited.total_seconds()
+
+
+async def test_hundreds_are_stopped_at_once(
+    runner: Runner, alice: User, connect: Callable[..., Connection], provider: FakeProvider
+) -> None:
+    narrow = await in_thread(connect, "narrow", parallel=6)
+    provider.reply_with(HELD)
+    runs = await start(runner, alice, narrow, 200)
+    await until(lambda: len(provider.posts) == 6)
+    queries: list[str] = []
+
+    def stop_live() -> None:
+        with CaptureQueriesContext(connections["default"]) as captured:
+            Run.objects.filter(pk__in=[run.pk for run in runs]).stop_live(runner._process)
+        queries.extend(query["sql"] for query in captured)
+
+    await in_thread(stop_live)
+    assert len(queries) < 8
+    await runner.stop_all(runs)
+    ended = await end_of(runner, *runs)
+    assert {run.status for run in ended} == {"cancelled"}
+    assert len(provider.posts) == 6
+    assert sum(run.started_at is not None for run in ended) == 6

@@ -291,6 +291,30 @@ class RunQuerySet(VisibleQuerySet):
         for run in self.filter(pk=pk).select_related("connection"):
             run.learn()
 
+    def stop_live(self, process: Process) -> list[tuple[int, int]]:
+        """Ask all of these to stop. Those that wait in this process end at once: (id, comparison).
+
+        Nothing was sent for them, so there is nothing to fold.
+        """
+        now = timezone.now()
+        live = self.filter(status__in=LIVE)
+        with transaction.atomic():
+            waiting = live.filter(status=RunStatus.QUEUED, owner=process).select_for_update()
+            closed = list(waiting.values_list("pk", "comparison_id"))
+            live.update(cancel_requested_at=now)
+            Run.objects.filter(pk__in=[pk for pk, _ in closed]).update(
+                status=RunStatus.CANCELLED,
+                owner=None,
+                finished_at=now,
+                counted_tokens=0,
+                counted_money=0,
+            )
+        return closed
+
+    def waiting(self) -> set[int]:
+        """The ids of those that have not been sent yet: nothing is in their log."""
+        return set(self.filter(status=RunStatus.QUEUED).values_list("pk", flat=True))
+
     def live_of(self, process: Process) -> "RunQuerySet":
         """Runs that this process still owns."""
         return self.filter(owner=process, status__in=LIVE)
