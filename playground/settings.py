@@ -203,6 +203,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "playground.security.HtmxLogin",
+    "playground.timezones.TimeZone",
 ]
 
 ROOT_URLCONF = "playground.urls"

@@ -8,11 +8,14 @@ from playground.views import (
     account,
     annotations,
     compose,
+    facets,
     health,
     history,
     labels,
+    listing,
     outputs,
     reference,
+    saved,
     shares,
     tokens,
     tools,
@@ -51,12 +54,22 @@ run_urls: list[URLPattern | URLResolver] = [
     path("<int:pk>/branch/", tokens.continue_from, name="branch"),
 ]
 
+history_urls: list[URLPattern] = [
+    path("", listing.history, name="history"),
+    path("facets/", facets.facets, name="history_facets"),
+    path("complete/", facets.complete, name="history_complete"),
+    path("views/", saved.save_view, name="save_view"),
+    path("views/<int:pk>/delete/", saved.delete_view, name="delete_view"),
+    path("runs/<int:pk>/", listing.preview, name="history_preview"),
+    path("comparisons/<int:pk>/", listing.unfold, name="history_unfold"),
+]
+
 urlpatterns = [
     path("", compose.compose, name="compose"),
     path("comparisons/", include(comparison_urls)),
     path("runs/", include(run_urls)),
     path("tokens/", tokens.tokens, name="run_tokens"),
-    path("history/", history.history, name="history"),
+    path("history/", include(history_urls)),
     path("comments/<int:pk>/", annotations.comment, name="comment"),
     path("labels/", labels.team_labels, name="labels_page"),
     path("labels/known/", annotations.known_labels, name="known_labels"),

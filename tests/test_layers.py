@@ -20,6 +20,7 @@ MAP = {
     "playground.costs": (VALUES, "values"),
     "playground.lessons": (VALUES, "values"),
     "playground.changes": (VALUES, "values"),
+    "playground.query": (VALUES, "values"),
     "playground.words": (VALUES, "values"),
     "playground.axes": (VALUES, "values"),
     "playground.tables": (VALUES, "values"),
@@ -61,6 +62,7 @@ MAP = {
     "playground.security": (EDGE, "edge"),
     "playground.settings": (EDGE, "edge"),
     "playground.templatetags": (EDGE, "edge"),
+    "playground.timezones": (EDGE, "edge"),
     "playground.urls": (EDGE, "edge"),
     "playground.views": (EDGE, "edge"),
 }

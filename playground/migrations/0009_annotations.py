@@ -180,4 +180,20 @@ class Migration(migrations.Migration):
             name='team',
             field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='playground.team'),
         ),
+        migrations.AddIndex(
+            model_name="run",
+            index=models.Index(
+                fields=["team", "-created_at", "-comparison", "-id"],
+                name="runs_starred",
+                condition=models.Q(starred=True),
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="run",
+            index=models.Index(
+                fields=["team", "-created_at", "-comparison", "-id"],
+                name="runs_rated",
+                condition=models.Q(rating__isnull=False),
+            ),
+        ),
     ]

@@ -37,6 +37,15 @@ class LabelQuerySet(models.QuerySet["Label"]):
         )
         return list(self.filter(team_id=team_id, folded__in=wanted))
 
+    def meant(self, team_id: int, typed: str) -> "LabelQuerySet":
+        """The team's label of this name; of a key also every label with it."""
+        try:
+            folded = clean_label(typed).casefold()
+        except ValidationError:
+            return self.none()
+        same = models.Q(folded=folded)
+        return self.filter(same | models.Q(folded__startswith=f"{folded}="), team_id=team_id)
+
 
 class Label(models.Model):
     """A name or key=value of one team; equal if equal without case."""

@@ -408,6 +408,16 @@ class Run(models.Model):
             ],
             models.Index(fields=["id"], name="runs_to_index", condition=Q(indexed=False)),
             models.Index(
+                fields=["team", "-created_at", "-comparison", "-id"],
+                name="runs_starred",
+                condition=Q(starred=True),
+            ),
+            models.Index(
+                fields=["team", "-created_at", "-comparison", "-id"],
+                name="runs_rated",
+                condition=Q(rating__isnull=False),
+            ),
+            models.Index(
                 fields=["owner", "status"],
                 name="live_runs",
                 condition=Q(status__in=["queued", "running"]),

@@ -1,5 +1,8 @@
-/* Theme and text size, before the first paint. The only two things kept in the browser. */
+/* Theme and text size, before the first paint. The only things kept in the browser, beside the time zone. */
 (() => {
+  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  if (zone) document.cookie = `time_zone=${zone}; path=/; max-age=31536000; samesite=lax`;
+
   const stored = (key) => { try { return localStorage.getItem(key); } catch { return null; } };
   const theme = stored("theme"), mono = stored("mono");
   if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;

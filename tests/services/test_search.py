@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from tests.server import ROOT
 
-FILES = ["tests/test_search_index.py"]
+FILES = ["tests/test_search_index.py", "tests/test_search.py", "tests/test_view_history.py"]
 
 
 def test_the_tests_of_search_hold_on_postgresql(postgres: Callable[[], str]) -> None:

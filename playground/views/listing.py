@@ -1,0 +1,120 @@
+"""The list of the history, its unfolded comparisons and its preview."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.db.models.functions import Left
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.urls import reverse
+from django.views.decorators.http import require_GET
+
+from playground import query
+from playground.models import Choice, Comparison, Run
+from playground.views import Request
+from playground.views.asked import Asked
+from playground.views.rows import comparison_rows, light, run_row, run_rows
+from playground.views.saved import views_of
+
+PAGE = 50  # rows on a page
+UNFOLDED = 100  # runs of a comparison that unfold below its row
+TRY = ("is:starred", "has:error", "rating:>=4", "after:7d")
+FIRST_LINES = 600  # characters of prompt and output in a preview
+PREVIEWED = 4  # runs of a comparison in a preview
+QUIET = ("stream", "stream_options.include_usage")
+
+
+@require_GET
+def history(request: Request) -> HttpResponse:
+    asked = Asked.of(request)
+    parsed = asked.query
+    context: dict[str, Any] = {"asked": asked, "problems": parsed.problems, "rows": []}
+    if not parsed.problems:
+        context |= page_of(asked)
+    context |= {
+        "terms": asked.terms(),
+        "tries": [{"term": term, "url": asked.added(term)} for term in TRY],
+        "filters": query.FILTERS.items(),
+        "switches": switches(asked),
+        "facets_url": reverse("history_facets") + asked.address(),
+        "at_top": asked.older is None and asked.newer is None,
+        "unfiltered": parsed.empty,
+        **views_of(request.user, asked),
+    }
+    return render(request, "history/history.html", context)
+
+
+def page_of(asked: Asked) -> dict[str, Any]:
+    found = asked.finder.page(PAGE, asked.older, asked.newer)
+    if asked.single:
+        rows = run_rows([key.run for key in found.keys])
+    else:
+        rows = comparison_rows([key.comparison for key in found.keys])
+    return {
+        "rows": rows,
+        "older": found.older and asked.address(older=str(found.older)),
+        "newer": found.newer and asked.address(newer=str(found.newer)),
+        "top": asked.address(),
+        "walked": found.walked,
+    }
+
+
+def switches(asked: Asked) -> dict[str, str]:
+    return {
+        "mine": asked.address(whose="mine"),
+        "team": asked.address(whose="team"),
+        "comparisons": asked.address(show=""),
+        "runs": asked.address(show="runs"),
+    }
+
+
+@require_GET
+def unfold(request: Request, pk: int) -> HttpResponse:
+    """The runs of a comparison, each a row of its own."""
+    parent = get_object_or_404(
+        Comparison.objects.visible_to(request.user).select_related("author").defer("document"),
+        pk=pk,
+    )
+    runs = light(Run.objects.visible_to(request.user).filter(comparison=parent))
+    rows = [run_row(run, parent) for run in runs.order_by("position", "pk")[:UNFOLDED]]
+    for row in rows:
+        row.changes = ()
+    context = {"rows": rows, "comparison": parent, "more": parent.runs.count() - len(rows)}
+    return render(request, "history/_unfolded.html", context)
+
+
+# --- Preview -------------------------------------------------------------------------------
+
+FIRST_LINES = 600  # characters of prompt and output
+PREVIEWED = 4  # runs of a comparison
+
+
+@require_GET
+def preview(request: Request, pk: int) -> HttpResponse:
+    """Settings and first lines of a run, and of those beside it."""
+    found = get_object_or_404(
+        Run.objects.visible_to(request.user).select_related("comparison__author"), pk=pk
+    )
+    beside = Run.objects.visible_to(request.user).filter(comparison=found.comparison_id)
+    runs = list(beside.defer(*Run.BIG).order_by("position", "pk")[:PREVIEWED])
+    if request.GET.get("single"):
+        runs = [found]
+    asked = found.request_value()
+    values = {**asked.values, **asked.extra}
+    starts = first_outputs([run.pk for run in runs])
+    context = {
+        "run": found,
+        "single": bool(request.GET.get("single")),
+        "prompt": asked.prompt_text()[:FIRST_LINES],
+        "settings": [(path, value) for path, value in values.items() if path not in QUIET],
+        "outputs": [(run, starts.get(run.pk, "")) for run in runs],
+        "more": beside.count() - len(runs) if not request.GET.get("single") else 0,
+        "labels": list(found.labels.all()),
+        "comments": found.comments.count(),
+    }
+    return render(request, "history/_preview.html", context)
+
+
+def first_outputs(runs: Sequence[int]) -> dict[int, str]:
+    starts = Choice.objects.filter(run__in=runs, index=0).annotate(start=Left("text", FIRST_LINES))
+    return dict(starts.values_list("run", "start"))

@@ -1,0 +1,1 @@
+"""Measurements. `python -m tests.bench` runs all; each is a module with `main(arguments)`."""

@@ -1,0 +1,24 @@
+"""Django on the database that is measured; the models may be imported only after that."""
+
+import os
+import tempfile
+from pathlib import Path
+
+import django
+from django.core.management import call_command
+
+
+def configure(database: str, migrate: bool = True) -> None:
+    """`database`: a DATA_DIR, or a DATABASE_URL."""
+    if "://" in database:
+        os.environ["DATABASE_URL"] = database
+        os.environ.setdefault("DATA_DIR", tempfile.mkdtemp(prefix="playground-bench-"))
+    else:
+        Path(database).mkdir(parents=True, exist_ok=True)
+        os.environ["DATA_DIR"] = database
+        os.environ.pop("DATABASE_URL", None)
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "playground.settings")
+    os.environ.setdefault("LOG_LEVEL", "WARNING")
+    django.setup()
+    if migrate:
+        call_command("migrate", verbosity=0)
