@@ -108,16 +108,28 @@ def read(document: Any, user: User) -> Draft:
     membership = user.membership()
     usable = Connection.objects.usable_by(membership.team_id if membership else None)
     by_id = {connection.pk: connection for connection in usable}
-    columns = [_column(i, row, by_id, document, shared) for i, row in enumerate(rows)]
+    one = only(document)
+    chosen = range(len(rows)) if one is None else [one]
+    columns = [_column(i, rows[i], by_id, document, shared) for i in chosen]
     private = document.get("visibility") == Visibility.PRIVATE
     draft = Draft(
         columns, shared, labels, Visibility.PRIVATE if private else Visibility.TEAM, errors
     )
     errors += too_much([column.plan for column in columns], given, shared.longest)
     if not errors:
-        for column, row in zip(columns, rows, strict=True):
-            _build_column(column, document, row, draft, force)
+        for column in columns:
+            _build_column(column, document, rows[column.position], draft, force)
     return draft
+
+
+def only(document: Any) -> int | None:
+    """The position of the one column that is to run; None: all of them. Raises BadDocument."""
+    found = document.get("only") if isinstance(document, Mapping) else None
+    if found is None:
+        return None
+    if type(found) is not int or not 0 <= found < len(document["columns"]):
+        raise BadDocument("There is no such column to run. Reload the page and try again.")
+    return found
 
 
 def read_labels(raw: Any) -> tuple[tuple[str, ...], list[Problem]]:

@@ -21,7 +21,15 @@ from playground.completion import CompletionRequest, ErrorKind, RunStatus
 from playground.database import in_thread
 from playground.hub import RESTARTING, Item, hub
 from playground.log import Ending, never_sent
-from playground.models import Comparison, Connection, Membership, Process, Run, SearchText
+from playground.models import (
+    Comparison,
+    Connection,
+    Membership,
+    Process,
+    Run,
+    SearchText,
+    reruns,
+)
 from playground.providers import ProviderError, base
 from playground.reaper import CUT_OFF, NOT_SENT, Reaper, this_process
 from playground.recorder import TICK, Recorder
@@ -129,6 +137,31 @@ class Runner:
         )
         await self._fill()
         return comparison
+
+    async def join(
+        self,
+        comparison: Comparison,
+        membership: Membership,
+        columns: Sequence[tuple[Connection, CompletionRequest]],
+        places: Sequence[Place],
+        *,
+        document: str = "",
+    ) -> list[Run]:
+        """Save queued runs into a comparison that is there; the others of it stay as they are."""
+        await self._ready()
+        if self._draining:
+            raise Draining
+        made = await in_thread(
+            reruns.join,
+            comparison,
+            membership,
+            columns,
+            places,
+            owner=self._process,
+            document=document,
+        )
+        await self._fill()
+        return made
 
     async def stop(self, run: Run) -> None:
         """Stop a run, wherever it runs; harmless for one that has ended."""

@@ -7,13 +7,16 @@ from django.urls import URLPattern, URLResolver, include, path
 from playground.views import (
     account,
     annotations,
+    columns,
     compose,
+    drafts,
     facets,
     health,
     history,
     labels,
     listing,
     outputs,
+    presets,
     reference,
     saved,
     shares,
@@ -52,6 +55,20 @@ run_urls: list[URLPattern | URLResolver] = [
     path("<int:pk>/rating/", annotations.rate, name="rate"),
     path("<int:pk>/comments/", annotations.comments, name="comments"),
     path("<int:pk>/branch/", tokens.continue_from, name="branch"),
+    path("<int:pk>/again/", columns.again, name="again"),
+    path("<int:pk>/settings/", columns.settings, name="settings"),
+]
+
+preset_urls = [
+    path("", presets.presets, name="presets"),
+    path("<int:pk>/", presets.change, name="preset"),
+    path("<int:pk>/delete/", presets.delete, name="preset_delete"),
+]
+
+draft_urls = [
+    path("", drafts.drafts, name="drafts"),
+    path("save/", drafts.save, name="draft_save"),
+    path("<int:pk>/", drafts.draft, name="draft"),
 ]
 
 history_urls: list[URLPattern] = [
@@ -66,6 +83,8 @@ history_urls: list[URLPattern] = [
 
 urlpatterns = [
     path("", compose.compose, name="compose"),
+    path("presets/", include(preset_urls)),
+    path("drafts/", include(draft_urls)),
     path("comparisons/", include(comparison_urls)),
     path("runs/", include(run_urls)),
     path("tokens/", tokens.tokens, name="run_tokens"),

@@ -5,12 +5,14 @@ from playground.models.audit import AuditEntry
 from playground.models.choices import Choice
 from playground.models.chores import Chore
 from playground.models.connections import Connection
+from playground.models.drafts import Draft
 from playground.models.gate import OverLimit
 from playground.models.jobs import Batch, Job
 from playground.models.keys import ApiKey
 from playground.models.labels import Label, RunLabel
 from playground.models.lessons import Memory
 from playground.models.limits import Limit, Meter
+from playground.models.presets import Preset
 from playground.models.prices import Price
 from playground.models.processes import Process
 from playground.models.retention import Retention
@@ -29,6 +31,7 @@ __all__ = [
     "Comment",
     "Comparison",
     "Connection",
+    "Draft",
     "Job",
     "Label",
     "Limit",
@@ -37,6 +40,7 @@ __all__ = [
     "Memory",
     "Meter",
     "OverLimit",
+    "Preset",
     "Price",
     "Process",
     "Rating",

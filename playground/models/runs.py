@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any
 
 from django.db import models, transaction
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q, Subquery
 from django.urls import reverse
 from django.utils import timezone
 
@@ -285,6 +285,24 @@ class RunQuerySet(VisibleQuerySet):
         started = [found[pk] for pk in passing if pk in found and found[pk].owned_by(process)]
         refused = [(found[pk], why) for pk, why in gate.refused.items() if pk in found]
         return started, refused
+
+    def newest(self) -> "RunQuerySet":
+        """Without those that a later run of the same column and place has replaced."""
+        return self.filter(~Exists(self._of_the_place().filter(pk__gt=OuterRef("pk"))))
+
+    def with_earlier(self) -> "RunQuerySet":
+        """With `earlier`, the id of the run that each one has replaced, or None."""
+        before = self._of_the_place().filter(pk__lt=OuterRef("pk")).order_by("-pk")
+        rows: RunQuerySet = self.annotate(earlier=Subquery(before.values("pk")[:1]))
+        return rows
+
+    def _of_the_place(self) -> Any:
+        return Run.objects.filter(
+            comparison=OuterRef("comparison"),
+            column=OuterRef("column"),
+            coordinates=OuterRef("coordinates"),
+            deleted_at=None,
+        )
 
     def learn(self, pk: int) -> None:
         """`Run.learn` of a run, if it is still there."""

@@ -20,7 +20,7 @@ from django.views.decorators.http import require_GET, require_POST
 from playground import embedded, forms, panel
 from playground.completion import CompletionRequest
 from playground.inputs import Problem
-from playground.models import Comparison, Connection, Memory, OverLimit, Run, Share
+from playground.models import Comparison, Connection, Memory, OverLimit, Run, Share, reruns
 from playground.models.prices import Price
 from playground.models.runs import letter
 from playground.models.teams import Membership, User
@@ -28,7 +28,7 @@ from playground.parameters import OPERATIONS, Api
 from playground.providers import ProviderError
 from playground.runner import Draining, runner
 from playground.targets import list_models
-from playground.views import Request
+from playground.views import Request, drafts
 from playground.views.history import shown
 
 REVIEWER = "Reviewers read and rate; they cannot start runs."
@@ -46,9 +46,23 @@ def compose(request: Request) -> HttpResponse:
     context = _page(request.user, None, [])
     if source := request.GET.get("continue", ""):
         context["document"] = _continued(request.user, source)
+        context["draft"]["fresh"] = True
     elif token := request.GET.get("shared", ""):
         context["document"] = _copied(token, context["connections"])
+        context["draft"]["fresh"] = True
+    else:
+        _with_draft(context, request.user, None)
     return render(request, "compose.html", context)
+
+
+def _with_draft(context: dict[str, Any], user: User, page: Comparison | None) -> None:
+    """Put the draft into the form; what the comparison itself has stays at hand."""
+    found, facts = drafts.present(user, page)
+    document = drafts.restored(found) if found else None
+    if document:
+        facts["other"] = page is not None and document != context["document"]
+        context["document"] = document
+    context["draft"] = facts
 
 
 def _continued(user: User, source: str) -> dict[str, Any]:
@@ -75,8 +89,13 @@ def _copied(token: str, connections: Sequence[dict[str, Any]]) -> dict[str, Any]
 @require_GET
 def comparison(request: Request, pk: int) -> HttpResponse:
     found = get_object_or_404(Comparison.objects.visible_to(request.user), pk=pk)
-    runs = shown(Run.objects.visible_to(request.user).filter(comparison=found))
-    return render(request, "compose.html", _page(request.user, found, runs))
+    runs = shown(Run.objects.visible_to(request.user).filter(comparison=found).newest())
+    context = _page(request.user, found, runs)
+    if "as-run" in request.GET:
+        context["draft"]["fresh"] = True  # what is in the draft is kept when this is edited
+    else:
+        _with_draft(context, request.user, found)
+    return render(request, "compose.html", context)
 
 
 def _page(user: User, found: Comparison | None, runs: Sequence[Run]) -> dict[str, Any]:
@@ -88,15 +107,18 @@ def _page(user: User, found: Comparison | None, runs: Sequence[Run]) -> dict[str
         "groups": panel.groups(),
         "support": panel.support_map(apis),
         "document": document,
+        "blank": panel.new_document(_first_column(connections)),
         "connections": connections,
         "comparison": found,
+        "column_ids": reruns.column_ids(found.document) if found else [],
         "runs": runs,
-        "refusal": _refusal(membership, connections),
+        "refusal": refusal(membership, connections),
         "backends": _backends(membership),
         "limit": settings.MAX_BODY,
         "priced": Price.objects.filter(
             connection__in=[each["id"] for each in connections]
         ).exists(),
+        "draft": drafts.present(user, found)[1],
         "memories": _memories([each["id"] for each in connections]),
     }
 
@@ -153,7 +175,7 @@ def _document(found: Comparison, runs: Sequence[Run]) -> dict[str, Any]:
     return panel.document_of(requests, found.visibility)
 
 
-def _refusal(membership: Membership | None, connections: Sequence[dict[str, Any]]) -> str:
+def refusal(membership: Membership | None, connections: Sequence[dict[str, Any]]) -> str:
     """Why nothing can be run; "" where it can."""
     if membership is None:
         return NO_TEAM
@@ -188,17 +210,24 @@ async def start(request: Request) -> HttpResponse:
     user = cast(User, await request.auser())
     membership = await sync_to_async(user.membership)()
     if membership is None or not membership.may_run:
-        return await _refused(request, _refusal(membership, [{}]), 403)
+        return await refused(request, refusal(membership, [{}]), 403)
     text = request.POST.get("document", "")
     try:
-        draft = await sync_to_async(forms.read)(json.loads(text), user)
+        asked = json.loads(text)
+        draft = await sync_to_async(forms.read)(asked, user)
     except forms.BadDocument as error:
-        return await _refused(request, str(error), 422)
+        return await refused(request, str(error), 422)
     except (ValueError, RecursionError):
-        return await _refused(request, BROKEN, 422)
+        return await refused(request, BROKEN, 422)
     if not draft.ok:
         return await _problems(request, draft)
+    into = await _joined(user, asked, draft)
     try:
+        if into is not None:
+            made = await runner.join(
+                into, membership, draft.requests(), draft.places(), document=text
+            )
+            return await joined(request, into, made, asked.get("replaces"))
         begun = await runner.start(
             membership,
             draft.requests(),
@@ -208,18 +237,61 @@ async def start(request: Request) -> HttpResponse:
             axes=draft.axes(),
         )
     except OverLimit as error:
-        return await _refused(request, error.sentences, 422)
+        return await refused(request, error.sentences, 422)
     except Draining:
-        return await _refused(request, STOPPING, 503)
+        return await refused(request, STOPPING, 503)
     return await _begun(request, begun) if request.htmx else redirect(begun)
 
 
 @sync_to_async
+def _joined(user: User, asked: dict[str, Any], draft: forms.Draft) -> Comparison | None:
+    """The comparison that one column joins: one of one's own that multiplies by the same."""
+    pk = asked.get("into")
+    if forms.only(asked) is None or not isinstance(pk, int):
+        return None
+    own = Comparison.objects.visible_to(user).filter(author=user)
+    found: Comparison | None = own.filter(pk=pk).first()
+    return found if found and found.axes_value == draft.axes() else None
+
+
+@sync_to_async
+def joined(
+    request: Request, comparison: Comparison, made: Sequence[Run], replaces: Any
+) -> HttpResponse:
+    """One column in the place of the one that the page shows, or all of them where it has moved."""
+    comparison.refresh_from_db()
+    if not request.htmx:
+        return redirect(comparison)
+    old = comparison.runs.filter(pk=replaces).first() if isinstance(replaces, int) else None
+    if old is None or len(made) != 1 or not _in_place(old, made[0]):
+        return _outputs(request, comparison)
+    [run] = shown(Run.objects.filter(pk=made[0].pk))
+    response = render(request, "runs/_run.html", {"run": run, "comparison": comparison})
+    response["HX-Retarget"] = f"#run-{old.pk}"
+    response["HX-Reswap"] = "outerHTML"
+    response["HX-Push-Url"] = comparison.get_absolute_url()
+    return response
+
+
+def _in_place(old: Run, new: Run) -> bool:
+    return (old.column, old.coordinates) == (new.column, new.coordinates)
+
+
+@sync_to_async
 def _begun(request: Request, begun: Comparison) -> HttpResponse:
-    runs = shown(begun.runs.all())
-    context = {"comparison": begun, "runs": runs, "begun": True}
+    return _outputs(request, begun)
+
+
+def _outputs(request: Request, comparison: Comparison) -> HttpResponse:
+    runs = shown(Run.objects.visible_to(request.user).filter(comparison=comparison).newest())
+    context = {
+        "comparison": comparison,
+        "column_ids": reruns.column_ids(comparison.document),
+        "runs": runs,
+        "begun": True,
+    }
     response = render(request, "_outputs.html", context)
-    response["HX-Push-Url"] = begun.get_absolute_url()
+    response["HX-Push-Url"] = comparison.get_absolute_url()
     return response
 
 
@@ -262,7 +334,7 @@ def _lines(errors: Sequence[dict[str, Any]], columns: int) -> list[dict[str, Any
 
 
 @sync_to_async
-def _refused(request: Request, said: str | Sequence[str], status: int) -> HttpResponse:
+def refused(request: Request, said: str | Sequence[str], status: int) -> HttpResponse:
     sentences = [said] if isinstance(said, str) else said
     lines = [{"path": "", "message": sentence, "letters": []} for sentence in sentences]
     return _refusal_page(request, {"errors": [], "lines": lines, "only_bounds": False}, status)

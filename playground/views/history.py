@@ -28,7 +28,8 @@ URGENCY = (
 def shown(runs: Any) -> list[Run]:
     """These runs with what a column shows, without logprobs and timelines."""
     choices = Choice.objects.defer("packed_logprobs", "packed_timeline")
-    prefetched = runs.select_related("author", "connection", "comparison").prefetch_related(
+    related = runs.with_earlier().select_related("author", "connection", "comparison")
+    prefetched = related.prefetch_related(
         Prefetch("choices", queryset=choices),
         Prefetch("comments", queryset=Comment.objects.only("run_id")),
         "labels",

@@ -26,7 +26,7 @@
       get source() { return column; },
     };
   });
-  let panel = null, prompts = null, variables = null, repeats = null, planner = null, doubt = () => {};
+  let panel = null, prompts = null, variables = null, repeats = null, planner = null, drafts = null, doubt = () => {};
   const changed = () => {
     if (panel) panel.refresh();
     columns.refresh();
@@ -40,6 +40,12 @@
     document: () => doc,
     changes: (position) => (panel ? panel.changes(position) : 0),
     edit: (position) => { openPanel(); panel.setScope(position); },
+    scope: () => (panel ? panel.scope() : null),
+    choose: (positions) => { if (positions !== null) openPanel(); panel.setScope(positions); },
+    run: (position) => runColumn(position),
+    use: (position) => useColumn(position),
+    undo: (text, before) => undo(text, before),
+    settled: () => settled(),
     memory: (column) => ((memories[column.connection] || {})[(column.model || "").trim()] || {}).model,
     changed,
   });
@@ -52,6 +58,8 @@
     follow: () => labels.asPulze(),
     tokens: (position, asked) => { const column = doc.columns[position]; return playground.tokens(column && columns.connectionOf(column), column ? column.model : "", asked); },
     reset: (position) => { doc.columns[position].values = {}; },
+    resetting: () => undo("The parameters are reset.", snapshot()),
+    scoped: () => { columns.refresh(); if (panel.scope() && panel.scope().length === 1) columns.become(panel.column()); },
     changed: () => { columns.refresh(); showPlan(); edited(); },
   });
   const isSheet = () => getComputedStyle(params).position === "fixed" || getComputedStyle(params).display === "none";
@@ -142,14 +150,15 @@
 
   /* --- Run --- */
   let force = false;
-  const posted = () => {
+  const posted = (more = {}) => {
     const found = views().map((view) => {
       const values = { ...view.values };
       panel.leftOut(view).forEach((path) => { values[path] = null; });
       return { ...view.source, values };
     });
-    return JSON.stringify({ ...doc, columns: found, force });
+    return JSON.stringify({ ...doc, columns: found, force, ...more });
   };
+  const tooMuch = () => playground.notice(`That is more than one request may carry (${Math.floor(form.dataset.limit / 2 ** 20)} MB). Nothing was sent.`);
   const stopping = () => "running" in form.dataset && !("edited" in form.dataset);
   document.addEventListener("submit", (event) => {
     if (event.target !== form) return;
@@ -161,17 +170,76 @@
       event.preventDefault();
       event.stopImmediatePropagation();
       if (stopping()) stop();
-      else if (!$("[data-run-button]").disabled) playground.notice(`That is more than one request may carry (${Math.floor(form.dataset.limit / 2 ** 20)} MB). Nothing was sent.`);
+      else if (!$("[data-run-button]").disabled) tooMuch();
       return;
     }
     clearErrors();
     document.getElementById("document-field").value = text;
     if (params.matches(":popover-open")) params.hidePopover();
   }, true);
+  /* One column alone: the outputs of the others stay, and so do their requests. */
+  const shownAt = (position) => {
+    const outputs = document.getElementById("outputs");
+    const at = (outputs.dataset.columnIds || "").split(" ").indexOf(doc.columns[position].id);
+    return at < 0 ? null : $(`[data-run][data-column="${at}"]:not([data-coordinates])`, outputs);
+  };
+  const runColumn = (position) => {
+    if ($("[data-run-button]").disabled || !doc.columns[position]) return;
+    labels.flush();
+    panel.flush();
+    const outputs = document.getElementById("outputs"), old = outputs.dataset.author === "me" ? shownAt(position) : null;
+    const more = { only: position };
+    if (outputs.dataset.author === "me") more.into = Number(outputs.dataset.comparison);
+    if (old) more.replaces = Number(old.dataset.run);
+    const text = posted(more);
+    if (text.length > Number(form.dataset.limit)) { tooMuch(); return; }
+    clearErrors();
+    if (params.matches(":popover-open")) params.hidePopover();
+    playground.announce(`Running column ${playground.letter(position)}`);
+    htmx.ajax("POST", form.action, { source: "#run-one", target: "#outputs", swap: "outerHTML", values: { document: text } });
+  };
+  const formColumn = (article) => {
+    const { columnIds = "", author } = document.getElementById("outputs").dataset;
+    const id = columnIds.split(" ")[Number(article.dataset.column)];
+    return author !== "me" || "coordinates" in article.dataset ? -1 : doc.columns.findIndex((column) => column.id === id);
+  };
+  /* "Run again" at a column sends what the form says of it now; else the same request again. */
+  document.addEventListener("submit", (event) => {
+    const article = event.target.matches("[data-again]") && event.target.closest("[data-run]");
+    const position = article ? formColumn(article) : -1;
+    if (position < 0) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    runColumn(position);
+  }, true);
+
+  /* --- "Use this one" --- */
+  const use = (found, letter) => {
+    const before = snapshot();
+    const { values, extra, headers, column } = JSON.parse(JSON.stringify(found));
+    put({ ...before, values, extra, headers, columns: [{ ...column, values: {} }] });
+    undo(`The form has the settings of column ${letter}.`, before);
+  };
+  const useColumn = (position) => {
+    panel.flush();
+    const { values, ...column } = doc.columns[position];
+    const merged = Object.fromEntries(Object.entries({ ...doc.values, ...values }).filter(([, raw]) => raw !== null));
+    use({ values: merged, extra: doc.extra, headers: doc.headers, column }, playground.letter(position));
+  };
+  const useRun = async (button) => {
+    const article = button.closest("[data-run]"), letter = $(".letter", article).textContent;
+    const response = await fetch(button.dataset.use, { headers: { "HX-Request": "true" }, credentials: "same-origin" }).catch(() => null);
+    if (!response || !response.ok) { playground.notice("The settings of this column could not be loaded."); return; }
+    const { values, extra, headers, columns: [column] } = await response.json();
+    const id = (document.getElementById("outputs").dataset.columnIds || "").split(" ")[Number(article.dataset.column)];
+    use({ values, extra, headers, column: { ...column, ...(id ? { id } : {}) } }, letter);
+  };
+
   const run = () => { if (!$("[data-run-button]").disabled && !stopping()) form.requestSubmit(); };
   document.addEventListener("click", (event) => {
     if (event.target.closest("[data-force]")) { force = true; run(); }
-    if (event.target.closest("[data-again]")) run();
+    const using = event.target.closest("[data-use]");
+    if (using) useRun(using);
   });
   document.addEventListener("htmx:afterSwap", (event) => {
     const { target } = event.detail;
@@ -183,6 +251,14 @@
       delete form.dataset.edited;
       setRunning($$(":is([data-status=queued], [data-status=running])[data-run]", outputs).length);
       if (outputs.getBoundingClientRect().top > innerHeight - 240) outputs.scrollIntoView({ block: "start" });
+      drafts.begun(outputs.dataset.comparison);
+    } else if (target.matches("[data-run]") && event.detail.requestConfig.verb === "post") {
+      const outputs = document.getElementById("outputs"), articles = $$("[data-run]", outputs);
+      $$(".colswitch a", outputs).forEach((link, at) => { if (articles[at]) link.href = `#${articles[at].id}`; });
+      setRunning($$(":is([data-status=queued], [data-status=running])[data-run]", outputs).length);
+      const fresh = articles.find((each) => each.dataset.column === target.dataset.column && !document.contains(target));
+      if (fresh && document.activeElement === document.body) $(".col__body", fresh).focus({ preventScroll: true });
+      drafts.begun(outputs.dataset.comparison);
     }
   });
 
@@ -190,7 +266,7 @@
   const setRunning = (running) => {
     if (running) form.dataset.running = running; else { delete form.dataset.running; delete form.dataset.edited; }
   };
-  const edited = () => { if ("running" in form.dataset) form.dataset.edited = ""; doubt(); };
+  const edited = () => { if ("running" in form.dataset) form.dataset.edited = ""; doubt(); if (drafts) drafts.touch(); };
   /* The input itself has changed: its variables may be others now. */
   const reread = () => { variables.refresh(); showPlan(); edited(); };
   const stop = () => {
@@ -202,9 +278,29 @@
   document.addEventListener("playground:running", (event) => setRunning(event.detail.running));
   document.addEventListener("playground:idle", () => setRunning(0));
 
+  /* --- Alt keys, by where they are on the keyboard; true where one was meant --- */
+  const inOutputs = () => document.activeElement.closest("#outputs [data-run]");
+  const alt = ({ code, repeat, shiftKey }) => {
+    if (shiftKey) return false;
+    if (code === "KeyC") { if (!repeat) columns.add(); return true; }
+    if (code === "KeyW") { if (!repeat) columns.remove(columns.current()); return true; }
+    if (code === "Enter" || code === "NumpadEnter") {
+      const article = inOutputs(), position = article ? formColumn(article) : columns.current();
+      if (!repeat) { if (position >= 0) runColumn(position); else $("[data-again]", article).requestSubmit(); }
+      return true;
+    }
+    const digit = /^Digit([1-9])$/.exec(code);
+    if (!digit) return false;
+    const at = Number(digit[1]) - 1, bodies = $$("#outputs .col__body");
+    if (inOutputs() && bodies[at]) { bodies[at].focus(); bodies[at].scrollIntoView({ block: "nearest", inline: "start" }); }
+    else columns.focus(at);
+    return true;
+  };
+
   /* --- Keys: never while an input method composes --- */
   document.addEventListener("keydown", (event) => {
     if (event.isComposing || event.keyCode === 229 || event.defaultPrevented || document.querySelector("dialog[open]")) return;
+    if (event.altKey && !event.ctrlKey && !event.metaKey && !event.getModifierState("AltGraph") && alt(event)) { event.preventDefault(); return; }
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !event.altKey) { event.preventDefault(); if (!event.repeat) run(); }
     if (event.key === "Escape" && "running" in form.dataset && !document.querySelector(":popover-open")) { event.preventDefault(); stop(); }
   });
@@ -218,9 +314,22 @@
 
   /* --- Help while composing --- */
   const view = () => { labels.flush(); panel.flush(); return posted(); };
-  playground.codeDialog({ posted: view, columns: views, column: () => panel.scope() || 0 });
+  playground.codeDialog({ posted: view, columns: views, column: () => panel.column() });
   playground.pasteDialog({ document: () => { labels.flush(); panel.flush(); return doc; }, connection: () => doc.columns[0] && doc.columns[0].connection, put: (found) => put(found) });
   doubt = playground.doubts({ posted, wanted: () => doc.columns.length && prompts.filled() && (doc.columns.length > 1 || doc.mode !== "text" || panel.touched() || doc.columns.some((column) => Object.keys(column.values).length)) });
+
+  /* --- The table of all columns, presets --- */
+  const snapshot = () => { panel.flush(); labels.flush(); return JSON.parse(JSON.stringify(doc)); };
+  const undo = (text, before) => playground.toast(text, () => { put(before); playground.announce("The form is as it was before."); });
+  const settled = () => { panel.reload(); columns.refresh(); showPlan(); edited(); };
+  playground.overview({
+    columns: views,
+    connection: (column) => (columns.connectionOf(column) || { name: "none" }).name,
+    panel: () => panel,
+    edit: (positions, path) => { openPanel(); panel.setScope(positions); panel.focus(path); },
+    go: (position, path) => columns.focus(position, path === "model" ? "[data-model]" : "[data-connection]"),
+  });
+  playground.presets({ panel: () => panel, columns: views, document: () => doc, settled, undo, snapshot });
 
   /* --- Show the document --- */
   const show = () => {
@@ -244,4 +353,5 @@
     show();
   };
   show();
+  drafts = playground.drafts(read("draft"), { document: () => doc, put, blank: () => read("blank"), undo, compose: document.querySelector(".wordmark").href });
 })();

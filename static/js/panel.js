@@ -12,13 +12,15 @@
     if (typeof raw === "string") return raw;
     return typeof raw === "object" ? JSON.stringify(raw, null, 2) : String(raw);
   };
+  const brief = (raw) => { const text = typed(raw).replace(/\s+/g, " "); return text.length > 24 ? `${text.slice(0, 23)}…` : text || "empty"; };
   playground.fillSlider = (slider) => {
     const part = (slider.value - slider.min) / (slider.max - slider.min || 1);
     slider.style.setProperty("--fill", `${100 * part}%`);
   };
 
   /* `host`: document(), columns() [{letter, api, title, provider, model, values, memories}],
-     follow(part) → raw value or undefined, tokens(position, asked), reset(position), changed(). */
+     follow(part) → raw value or undefined, tokens(position, asked), reset(position), resetting() before
+     a reset, scoped() after other columns are chosen, changed(). */
   playground.panel = (root, support, host) => {
     const rows = [...root.querySelectorAll("[data-path]")];
     const row = new Map(rows.map((each) => [each.dataset.path, each]));
@@ -26,28 +28,43 @@
     const automatic = new Set(byItself);
     const editors = new Map(); // control → its editor
     const find = root.querySelector("[data-find]");
-    let scope = null; // null: all columns
+    let scope = null; // null: what all columns share, else the positions of the columns that are edited
 
     /* --- Values --- */
     const common = () => host.document().values;
-    const over = () => (scope === null ? null : host.columns()[scope].values);
-    const raw = (path, at = scope) => {
+    const over = () => scope.map((at) => host.columns()[at].values);
+    const rawAt = (path, at) => {
       if (path in WHOLE) return host.document()[WHOLE[path]] || undefined;
       if (at !== null && own(host.columns()[at].values, path)) return host.columns()[at].values[path];
       return common()[path];
     };
-    const isSet = (path, at = scope) => { const value = raw(path, at); return value !== undefined && value !== null; };
-    const clear = (path) => {
-      if (path in WHOLE) host.document()[WHOLE[path]] = "";
-      else if (scope === null) delete common()[path];
-      else if (isSet(path, null)) over()[path] = null;
-      else delete over()[path];
+    const there = (value) => value !== undefined && value !== null;
+    const isSetAt = (path, at) => there(rawAt(path, at));
+    /* In the edited columns: undefined where they differ. */
+    const places = () => scope || [null];
+    const mixed = (path) => new Set(places().map((at) => JSON.stringify(isSetAt(path, at) ? rawAt(path, at) : null))).size > 1;
+    const raw = (path) => (mixed(path) ? undefined : rawAt(path, places()[0]));
+    const isSet = (path) => places().some((at) => isSetAt(path, at));
+    const isOver = (path) => scope !== null && !(path in WHOLE) && over().some((values) => own(values, path));
+    const everywhere = () => scope !== null && scope.length === host.columns().length;
+    const settleAt = (path, at, text) => {
+      const values = host.columns()[at].values;
+      if (text !== null) values[path] = text;
+      else if (isSetAt(path, null)) values[path] = null;
+      else delete values[path];
+    };
+    /* `text` null: not sent. What goes to every column becomes what all of them share. */
+    const put = (path, text) => {
+      if (path in WHOLE) host.document()[WHOLE[path]] = text === null ? "" : text;
+      else if (scope !== null && !everywhere()) scope.forEach((at) => settleAt(path, at, text));
+      else {
+        if (scope !== null) over().forEach((values) => delete values[path]);
+        if (text === null) delete common()[path]; else common()[path] = text;
+      }
     };
     const write = (path, text, keepEmpty) => {
       automatic.delete(path);
-      if (text === "" && !keepEmpty) clear(path);
-      else if (path in WHOLE) host.document()[WHOLE[path]] = text;
-      else (over() || common())[path] = text;
+      put(path, text === "" && !keepEmpty ? null : text);
     };
     const known = (path, column) => Boolean(support[path] && support[path][column.api]);
     const takes = (path, column) => known(path, column) && TAKEN.includes(support[path][column.api].status);
@@ -66,7 +83,7 @@
     const left = (path, column) => automatic.has(path) && own(common(), path) && !takes(path, column);
 
     /* --- One row --- */
-    const inScope = () => (scope === null ? host.columns() : [host.columns()[scope]]);
+    const inScope = () => { const columns = host.columns(); return scope === null ? columns : scope.map((at) => columns[at]); };
     const pick = (element, entries) => {
       const controls = [...element.querySelectorAll("[data-control]")];
       const widgets = new Set(entries.filter(Boolean).map((entry) => entry.widget));
@@ -85,7 +102,7 @@
       }
       playground.fillSlider(slider);
     };
-    const showControl = (control, entries, value, text) => {
+    const showControl = (control, entries, value, text, differs) => {
       if (editors.has(control)) { editors.get(control).show(value); return; }
       const fallbacks = new Set(entries.filter(Boolean).map((entry) => entry.default || ""));
       const fallback = fallbacks.size === 1 ? [...fallbacks][0] : "";
@@ -93,7 +110,7 @@
       control.querySelectorAll("input[type=radio]").forEach((radio) => { radio.checked = radio.value === text; });
       if (box && box.matches("select") && text && ![...box.options].some((option) => option.value === text)) box.add(new Option(text, text));
       if (box && box.value !== text && !(document.activeElement === box && value !== undefined && value !== null)) box.value = text;
-      if (box && box.matches("input")) box.placeholder = fallback;
+      if (box && box.matches("input")) box.placeholder = differs ? "differs" : fallback;
       if (slider) showSlider(slider, entries, text, fallback);
     };
     const showMemories = (element, columns) => {
@@ -109,18 +126,19 @@
       const value = raw(path), set = isSet(path);
       const control = pick(element, entries), text = typed(value);
       const beyond = set && control.dataset.control === "number" ? columns.filter((_, i) => entries[i] && outside(entries[i], text)) : [];
-      const overridden = scope !== null && !(path in WHOLE) && own(over(), path);
+      const overridden = isOver(path), differs = mixed(path);
       const unknown = columns.length > 0 && !entries.some(Boolean);
       element.dataset.state = set ? (beyond.length || unknown ? "warn" : "set") : "unset";
       element.toggleAttribute("data-inherited", scope !== null && set && !overridden && !(path in WHOLE));
       element.hidden = (unknown && !set && !overridden) || !matches(element);
-      showControl(control, entries, value, text);
+      showControl(control, entries, value, text, differs);
       showMarks(element, columns, entries);
       showMemories(element, columns);
       showState(element, path, set, overridden);
       const said = notes(columns, entries, set);
-      if (set && text === "" && control.dataset.control === "text") said.push("Sent as empty text.");
-      if (overridden && !set && isSet(path, null)) said.push("Not sent in this column.");
+      if (differs) said.push(`${scope.map((at) => `${host.columns()[at].letter}: ${isSetAt(path, at) ? brief(rawAt(path, at)) : "not sent"}`).join(", ")}.`);
+      if (set && !differs && text === "" && control.dataset.control === "text") said.push("Sent as empty text.");
+      if (overridden && !set && isSetAt(path, null)) said.push(`Not sent in ${scope.length > 1 ? "these columns" : "this column"}.`);
       if (path in WHOLE && scope !== null) said.push("This goes to all columns.");
       if (set && automatic.has(path) && element.dataset.follows) said.push(`Made from the ${element.dataset.follows}; change or reset it to send something else.`);
       new Set(beyond.map((column) => `${column.title} documents ${range(support[path][column.api])}.`)).forEach((each) => said.push(each));
@@ -131,11 +149,12 @@
     };
     const showState = (element, path, set, overridden) => {
       const unsent = element.querySelector("[data-unsent]"), reset = element.querySelector("[data-reset]"), out = element.querySelector("[data-leave-out]");
-      const letter = scope === null ? "" : host.columns()[scope].letter;
-      reset.hidden = scope === null || path in WHOLE ? !set : !overridden;
-      reset.setAttribute("aria-label", scope === null || path in WHOLE ? `Reset ${path}, do not send it` : `Reset ${path} to what all columns send`);
-      out.hidden = scope === null || path in WHOLE || !set || !isSet(path, null);
-      out.setAttribute("aria-label", `Do not send ${path} in ${letter ? `column ${letter}` : "any column"}`);
+      const letters = scope === null ? "" : scope.map((at) => host.columns()[at].letter).join(", ");
+      const shared = scope === null || path in WHOLE;
+      reset.hidden = shared ? !set : !overridden;
+      reset.setAttribute("aria-label", shared ? `Reset ${path}, do not send it` : `Reset ${path} to what all columns send`);
+      out.hidden = shared || !set || !isSetAt(path, null);
+      out.setAttribute("aria-label", `Do not send ${path} in ${!letters ? "any column" : scope.length > 1 ? `columns ${letters}` : `column ${letters}`}`);
       unsent.hidden = !(reset.hidden && out.hidden);
     };
 
@@ -156,27 +175,20 @@
       shown.textContent = `${total} set`;
       shown.hidden = !total;
     };
+    const scopes = playground.scopes(root, { columns: host.columns, scope: () => scope, choose: (at) => setScope(at) });
     const showScopes = () => {
-      const columns = host.columns();
-      if (scope !== null && scope >= columns.length) scope = null;
-      root.querySelector("[data-scopes-row]").hidden = columns.length < 2;
-      if (columns.length < 2) scope = null;
-      const buttons = [["All", null], ...columns.map((column, i) => [column.letter, i])].map(([text, at]) => {
-        const button = document.createElement("button");
-        button.type = "button";
-        button.textContent = text;
-        if (at !== null) button.setAttribute("aria-label", `Column ${text}`);
-        button.setAttribute("aria-pressed", String(at === scope));
-        button.addEventListener("click", () => { setScope(at); });
-        return button;
-      });
-      const holder = root.querySelector("[data-scopes]");
-      const focused = [...holder.children].indexOf(document.activeElement);
-      holder.replaceChildren(...buttons);
-      if (focused >= 0 && buttons[focused]) buttons[focused].focus();
+      const count = host.columns().length;
+      if (scope !== null) scope = count < 2 ? null : scope.filter((at) => at < count);
+      if (scope !== null && !scope.length) scope = null;
+      scopes.show();
     };
     const refresh = () => { showScopes(); settle(); rows.forEach(refreshRow); showGroups(); };
-    const setScope = (at) => { scope = at; refresh(); };
+    const setScope = (at) => {
+      editors.forEach((editor) => editor.flush()); // what is being typed belongs to the columns it was typed for
+      scope = at === null ? null : [...new Set([].concat(at))].sort((a, b) => a - b);
+      refresh();
+      host.scoped();
+    };
     const touched = (element) => {
       showError(element, "");
       settle();
@@ -213,7 +225,7 @@
         path: element.dataset.path,
         write: (value) => { write(element.dataset.path, value, false); touched(element); },
         error: (sentence) => showError(element, sentence),
-        tokens: (asked) => host.tokens(scope || 0, asked),
+        tokens: (asked) => host.tokens(places()[0] || 0, asked),
       }));
     }));
     root.addEventListener("click", (event) => {
@@ -223,15 +235,16 @@
       if (!element || !("reset" in button.dataset || "leaveOut" in button.dataset)) return;
       const path = element.dataset.path;
       automatic.delete(path);
-      if ("leaveOut" in button.dataset) over()[path] = null;
-      else if (scope === null || path in WHOLE) clear(path);
-      else delete over()[path];
+      if ("leaveOut" in button.dataset) scope.forEach((at) => settleAt(path, at, null));
+      else if (scope === null || path in WHOLE) put(path, null);
+      else over().forEach((values) => delete values[path]);
       touched(element);
       const next = element.querySelector("[data-control]:not([hidden]) :is([data-box], input:checked)");
       if (next) next.focus({ preventScroll: true });
     });
     const resetAll = () => {
-      if (scope !== null) host.reset(scope);
+      host.resetting();
+      if (scope !== null) scope.forEach((at) => host.reset(at));
       else {
         host.document().values = {};
         Object.values(WHOLE).forEach((part) => { host.document()[part] = ""; });
@@ -252,8 +265,8 @@
         host.columns().forEach((column) => { if (column.values[path] === null && !takes(path, column)) delete column.values[path]; });
         const mine = host.columns().some((column) => own(column.values, path)), value = meant(path);
         const could = value !== undefined && host.columns().some((column) => takes(path, column));
-        const same = isSet(path, null) && (common()[path] === value || String(common()[path]) === value);
-        if (mine || (could && !isSet(path, null)) || (isSet(path, null) && !same)) automatic.delete(path);
+        const same = isSetAt(path, null) && (common()[path] === value || String(common()[path]) === value);
+        if (mine || (could && !isSetAt(path, null)) || (isSetAt(path, null) && !same)) automatic.delete(path);
       });
       refresh();
       root.querySelectorAll("[data-group]").forEach((group) => { if (group.querySelector("[data-state=set], [data-state=warn]")) group.open = true; });
@@ -267,16 +280,41 @@
       /* What is still being typed becomes part of the document. */
       flush: () => editors.forEach((editor) => editor.flush()),
       /* Whether somebody has set anything, beside what a new form sends. */
-      touched: () => rows.some((each) => isSet(each.dataset.path, null) && !automatic.has(each.dataset.path) && each.dataset.initial !== String(raw(each.dataset.path, null))),
+      touched: () => rows.some((each) => isSetAt(each.dataset.path, null) && !automatic.has(each.dataset.path) && each.dataset.initial !== String(rawAt(each.dataset.path, null))),
       setScope,
       scope: () => scope,
+      /* The column that is edited, or the first of several. */
+      column: () => places()[0] || 0,
       /* How many rows differ in this column. */
       changes: (at) => Object.keys(host.columns()[at].values).length,
-      count: () => rows.filter((each) => isSet(each.dataset.path, null)).length,
-      value: raw,
+      count: () => rows.filter((each) => isSetAt(each.dataset.path, null)).length,
+      value: rawAt,
+      /* For the table of all columns: every path, and a value of one column; null: not sent. */
+      paths: () => rows.map((each) => each.dataset.path),
+      entry: (path, at) => (support[path] || {})[host.columns()[at].api],
+      set: (path, at, text) => {
+        automatic.delete(path);
+        if (path in WHOLE) host.document()[WHOLE[path]] = text === null ? "" : text; else settleAt(path, at, text);
+        touched(row.get(path));
+      },
+      /* What somebody has set for all columns, as a preset keeps it. */
+      chosen: () => Object.fromEntries(Object.entries(common()).filter(([path, value]) => there(value) && !automatic.has(path))),
+      automatic: () => [...automatic],
+      initial: () => Object.fromEntries(rows.filter((each) => each.dataset.initial && !each.dataset.initialWith).map((each) => [each.dataset.path, each.dataset.initial])),
       /* What this column must not send although all columns do. */
       leftOut: (column) => [...automatic].filter((path) => left(path, column)),
       clearErrors: () => rows.forEach((each) => showError(each, "")),
+      /* Show a row and go to its control. */
+      focus: (path) => {
+        const element = row.get(path), group = element.closest("[data-group]");
+        find.value = "";
+        refresh();
+        element.hidden = false;
+        group.hidden = false;
+        group.open = true;
+        element.querySelector("[data-control]:not([hidden]) :is([data-box], input:checked)").focus();
+        element.scrollIntoView({ block: "center" });
+      },
       /* The control to focus, or null where the path has no row. */
       showError: (path, message) => {
         const element = row.get(path === "extra" ? "extra_body" : path);

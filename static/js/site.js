@@ -129,6 +129,7 @@
     const cookie = document.cookie.split("; ").find((each) => each.startsWith(name));
     return cookie ? cookie.slice(name.length) : "";
   };
+  playground.token = token;
   document.addEventListener("htmx:configRequest", (event) => {
     if (token()) event.detail.headers["X-CSRFToken"] = token();
   });

@@ -66,6 +66,7 @@ def open_page(browser: Browser, server: Server) -> Iterator[Callable[..., Page]]
     contexts: list[BrowserContext] = []
     problems: list[str] = []
     cookies = server.user().http.cookies
+    server.rows("DELETE FROM playground_draft RETURNING id")  # every test begins with an empty form
 
     def make(width: int = 1440, height: int = 900, **options: object) -> Page:
         context = browser.new_context(

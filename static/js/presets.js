@@ -1,0 +1,135 @@
+/* Presets: parameters under a name, kept on the server. The list is HTML from the server. */
+(() => {
+  const playground = (window.playground = window.playground || {});
+  const said = (raw) => { const text = typeof raw === "string" ? raw : JSON.stringify(raw); return text.length > 30 ? `${text.slice(0, 29)}…` : text; };
+  const summary = ({ values, extra, headers }) => [...Object.entries(values).map(([path, raw]) => `${path} ${said(raw)}`), extra ? "extra body" : "", headers ? "headers" : ""].filter(Boolean).join(" · ");
+
+  /* `host`: panel(), columns(), document(), settled(), undo(sentence, before), snapshot(). */
+  playground.presets = (host) => {
+    const dialog = document.getElementById("presets-dialog"), form = dialog.querySelector("[data-preset-save]");
+    const name = form.elements.namedItem("name");
+    let before = null; // the preset that a save replaces or a delete takes away
+
+    const own = () => {
+      const panel = host.panel(), initial = panel.initial(), automatic = new Set(panel.automatic());
+      const at = panel.scope() ? panel.column() : null, column = at === null ? {} : host.columns()[at].values;
+      const values = Object.entries({ ...host.document().values, ...column });
+      const kept = values.filter(([path, raw]) => raw !== null && raw !== undefined && !automatic.has(path) && String(raw) !== initial[path]);
+      return { values: Object.fromEntries(kept), extra: host.document().extra, headers: host.document().headers };
+    };
+    const stored = (element) => JSON.parse(element.querySelector("script").textContent);
+    const targets = () => host.panel().scope() || host.columns().map((_, at) => at);
+    const letters = (scope) => scope.map((at) => host.columns()[at].letter).join(", ");
+
+    const show = () => {
+      const scope = host.panel().scope(), settings = own(), text = summary(settings);
+      form.elements.namedItem("settings").value = JSON.stringify(settings);
+      const whose = scope ? `As column ${host.columns()[scope[0]].letter} sends them: ` : "";
+      dialog.querySelector("[data-preset-summary]").textContent = text ? whose + text : "No parameter is set yet.";
+      dialog.querySelector("[data-preset-target]").textContent = scope ? `Applied to column${scope.length > 1 ? "s" : ""} ${letters(scope)} only.` : "Applied to what all columns share. It replaces what is set; Undo brings it back.";
+      dialog.querySelectorAll("[data-preset]").forEach((each) => { each.querySelector("[data-values]").textContent = summary(stored(each)) || "nothing set"; });
+    };
+    const load = () => htmx.ajax("GET", dialog.dataset.url, { source: dialog, target: "#presets", swap: "outerHTML" });
+
+    /* --- Apply --- */
+    const unknown = (values) => {
+      const panel = host.panel(), found = new Map();
+      targets().forEach((at) => Object.keys(values).filter((path) => !panel.entry(path, at)).forEach((path) => {
+        found.set(path, new Set([...(found.get(path) || []), host.columns()[at].title]));
+      }));
+      return [...found].map(([path, titles]) => `${path} is not sent to ${[...titles].join(", ")}.`).join(" ");
+    };
+    const apply = (title, settings) => {
+      const panel = host.panel(), doc = host.document(), scope = panel.scope(), was = host.snapshot();
+      const initial = panel.initial(), automatic = panel.automatic();
+      const wanted = { ...initial, ...JSON.parse(JSON.stringify(settings.values)) };
+      if (scope === null) {
+        const kept = Object.fromEntries(Object.entries(doc.values).filter(([path]) => automatic.includes(path)));
+        doc.values = { ...kept, ...wanted };
+        doc.extra = settings.extra || "";
+        doc.headers = settings.headers || "";
+      } else scope.forEach((at) => {
+        const values = {};
+        Object.keys({ ...doc.values, ...wanted }).filter((path) => !automatic.includes(path) || path in wanted).forEach((path) => {
+          if (!(path in wanted)) values[path] = null;
+          else if (String(doc.values[path]) !== String(wanted[path])) values[path] = wanted[path];
+        });
+        doc.columns[at].values = values;
+      });
+      dialog.close();
+      host.settled();
+      const where = scope === null ? "" : ` to column${scope.length > 1 ? "s" : ""} ${letters(scope)}`;
+      const parts = scope !== null && (settings.extra || settings.headers) ? " Its extra body and headers are for all columns and were left out." : "";
+      host.undo([title + where + ".", unknown(settings.values), parts.trim()].filter(Boolean).join(" "), was);
+    };
+
+    /* --- Save, rename, delete --- */
+    const note = (text, undo) => {
+      const made = document.getElementById("draft-note-template").content.firstElementChild.cloneNode(true);
+      made.querySelector("[data-text]").textContent = text;
+      made.setAttribute("aria-label", "Presets");
+      if (undo) {
+        const button = Object.assign(document.createElement("button"), { type: "button", className: "btn btn--sm", textContent: "Undo" });
+        button.addEventListener("click", undo);
+        made.querySelector("[data-acts]").append(button);
+      }
+      document.getElementById("presets").prepend(made);
+      playground.announce(text);
+    };
+    const again = (preset) => htmx.ajax("POST", dialog.dataset.url, { source: dialog, target: "#presets", swap: "outerHTML", values: { name: preset.name, settings: JSON.stringify(preset.settings), shared: preset.shared ? "on" : "" } });
+    const taken = (element) => ({ name: element.dataset.name, settings: stored(element), shared: "shared" in element.dataset });
+    const mine = (element) => Boolean(element.querySelector("[data-delete-preset]"));
+    dialog.addEventListener("submit", (event) => {
+      const element = event.target.closest("[data-preset]");
+      before = null;
+      if (event.target === form) {
+        const same = [...dialog.querySelectorAll("[data-preset]")].find((each) => mine(each) && each.dataset.name.toLowerCase() === name.value.trim().replace(/\s+/g, " ").toLowerCase());
+        before = { kind: "saved", preset: same ? taken(same) : null };
+      } else if (event.target.matches("[data-delete-preset]")) before = { kind: "deleted", preset: taken(element) };
+    }, true);
+    document.addEventListener("htmx:afterSwap", (event) => {
+      const list = document.getElementById("presets");
+      if (!list || !dialog.open || !dialog.contains(list) || event.detail.target.id !== "presets") return;
+      show();
+      const done = before, failed = list.querySelector("#presets-error");
+      before = null;
+      if (failed) {
+        const box = list.querySelector("[data-rename-form]:not([hidden]) input") || name;
+        box.setAttribute("aria-invalid", "true");
+        box.focus();
+      } else if (done && done.kind === "saved") {
+        name.removeAttribute("aria-invalid");
+        name.value = "";
+        note(done.preset ? `“${done.preset.name}” holds these parameters now.` : "Saved.", done.preset && (() => again(done.preset)));
+      } else if (done) {
+        note(`“${done.preset.name}” is deleted.`, () => again(done.preset));
+        (list.querySelector(".notice button") || name).focus();
+      } else if (list.dataset.saved) {
+        const row = list.querySelector(`[data-preset="${list.dataset.saved}"] [data-apply-preset]`);
+        if (row && !list.contains(document.activeElement)) row.focus();
+      }
+    });
+    dialog.addEventListener("click", (event) => {
+      const button = event.target.closest("button");
+      if (!button) return;
+      const element = button.closest("[data-preset]");
+      if ("applyPreset" in button.dataset) apply(`“${element.dataset.name}” is applied`, stored(element));
+      if ("presetNone" in button.dataset) apply("No parameter is set now", { values: {} });
+      if ("rename" in button.dataset) {
+        const box = element.querySelector("[data-rename-form]");
+        box.hidden = !box.hidden;
+        button.setAttribute("aria-expanded", String(!box.hidden));
+        if (!box.hidden) box.querySelector("input").select();
+      }
+    });
+    document.querySelector("[data-presets]").addEventListener("click", () => {
+      const sheet = document.getElementById("params");
+      if (sheet.matches(":popover-open")) sheet.hidePopover();
+      host.panel().flush();
+      name.removeAttribute("aria-invalid");
+      dialog.showModal();
+      show();
+      load();
+    });
+  };
+})();

@@ -1,0 +1,280 @@
+"""Presets and drafts in the browser, with the mouse and by keyboard alone."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.steps import finished, run
+from tests.fake_provider import FakeProvider, words
+from tests.server import Server
+
+OpenPage = Callable[..., Page]
+
+
+@pytest.fixture
+def page(open_page: OpenPage, server: Server, fake: FakeProvider) -> Iterator[Page]:
+    fake.clear()
+    fake.reply_with(words(5, None))
+    server.rows("DELETE FROM playground_preset RETURNING id")
+    opened = open_page()
+    opened.goto(server.url)
+    return opened
+
+
+def box(page: Page, path: str) -> Locator:
+    return page.locator(f'[data-path="{path}"][role=group] [data-box]').first
+
+
+def prompt(page: Page) -> Locator:
+    return page.get_by_role("textbox", name="Prompt", exact=True)
+
+
+def presets(page: Page) -> Locator:
+    page.get_by_role("button", name="Presets").click()
+    return page.locator("#presets-dialog")
+
+
+def saved(page: Page, version: int) -> None:
+    """The server has this version of the draft."""
+    expect(page.locator("[data-draft-state]")).to_contain_text("Saved")
+    page.wait_for_function(
+        """async (version) => {
+            const page = await (await fetch(location.pathname)).text();
+            const found = /"version": (\\d+)/.exec(page.split('id="draft"')[1]);
+            return Number(found[1]) >= version;
+        }""",
+        arg=version,
+    )
+
+
+# --- Presets -------------------------------------------------------------------------------
+
+
+def test_a_preset_is_saved_applied_and_undone(page: Page, fake: FakeProvider) -> None:
+    box(page, "temperature").fill("0")
+    box(page, "top_p").fill("0.9")
+    dialog = presets(page)
+    expect(dialog).to_contain_text("temperature 0 · top_p 0.9")
+    dialog.get_by_label("Save the parameters that are set").fill("Greedy")
+    dialog.get_by_role("button", name="Save").click()
+    expect(dialog.get_by_role("group", name="Preset Greedy")).to_be_visible()
+    page.keyboard.press("Escape")
+    box(page, "temperature").fill("1.5")
+    box(page, "seed").fill("7")
+    page.reload()
+    presets(page).get_by_role("button", name="Apply Greedy").click()
+    expect(dialog).to_be_hidden()
+    expect(box(page, "temperature")).to_have_value("0")
+    expect(box(page, "top_p")).to_have_value("0.9")
+    expect(box(page, "seed")).to_have_value("")
+    page.locator(".toast").get_by_role("button", name="Undo").click()
+    expect(box(page, "temperature")).to_have_value("1.5")
+    expect(box(page, "seed")).to_have_value("7")
+    presets(page).get_by_role("button", name="Apply Greedy").click()
+    run(page, "Say w")
+    fake.wait_for_request(1)
+    assert fake.posts[0].json == {
+        "model": "m", "prompt": "Say w", "temperature": 0, "top_p": 0.9, "stream": True,
+    }  # fmt: skip
+
+
+def test_a_preset_goes_to_the_chosen_columns_only(page: Page, fake: FakeProvider) -> None:
+    box(page, "temperature").fill("0.2")
+    dialog = presets(page)
+    dialog.get_by_label("Save the parameters that are set").fill("Cold")
+    dialog.get_by_role("button", name="Save").click()
+    expect(dialog.get_by_role("group", name="Preset Cold")).to_be_visible()
+    page.keyboard.press("Escape")
+    box(page, "temperature").fill("1")
+    box(page, "seed").fill("3")
+    for model in ("two", "three"):
+        page.keyboard.press("Alt+c")
+        page.locator("[data-model]").last.fill(model)
+    page.get_by_role("button", name="Edit column B").click()
+    page.get_by_role("button", name="Edit column C").click()
+    expect(presets(page)).to_contain_text("Applied to columns B, C only.")
+    dialog.get_by_role("button", name="Apply Cold").click()
+    run(page)
+    fake.wait_for_request(3)
+    values = {p.json["model"]: (p.json["temperature"], p.json.get("seed")) for p in fake.posts}
+    assert values == {"m": (1, 3), "two": (0.2, None), "three": (0.2, None)}
+
+
+def test_a_preset_says_what_a_backend_does_not_know(page: Page, server: Server) -> None:
+    server.rows(
+        "INSERT INTO playground_preset (author_id, shared, name, settings, saved_at, created_at)"
+        " SELECT id, FALSE, 'Routed', ?, date_joined, date_joined FROM playground_user"
+        " WHERE username = 'admin' RETURNING id",
+        '{"values": {"Pulze-Weights.cost": "0.5", "temperature": "0.3"}}',
+    )
+    presets(page).get_by_role("button", name="Apply Routed").click()
+    expect(page.locator(".toast")).to_contain_text("Pulze-Weights.cost is not sent to llama.cpp.")
+    row = page.locator('[data-path="Pulze-Weights.cost"][role=group]')
+    expect(row).to_have_attribute("data-state", "warn")
+    expect(row).to_contain_text("Not sent to llama.cpp.")
+
+
+def test_presets_are_renamed_shared_deleted_and_brought_back_by_keyboard(page: Page) -> None:
+    box(page, "temperature").fill("0.4")
+    page.get_by_role("button", name="Presets").focus()
+    page.keyboard.press("Enter")
+    dialog = page.locator("#presets-dialog")
+    page.get_by_label("Save the parameters that are set").focus()
+    page.keyboard.type("Mild")
+    page.keyboard.press("Enter")
+    row = dialog.get_by_role("group", name="Preset Mild")
+    expect(row).to_be_visible()
+    row.get_by_role("button", name="Rename Mild").focus()
+    page.keyboard.press("Enter")
+    page.keyboard.type("Milder")
+    page.keyboard.press("Enter")
+    row = dialog.get_by_role("group", name="Preset Milder")
+    expect(row).to_be_visible()
+    share = row.get_by_role("switch", name="Share Milder with the team")
+    share.focus()
+    page.keyboard.press("Space")
+    expect(share).to_have_attribute("aria-checked", "true")
+    row.get_by_role("button", name="Delete Milder").focus()
+    page.keyboard.press("Enter")
+    expect(row).to_have_count(0)
+    expect(dialog.get_by_role("button", name="Undo")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(row).to_be_visible()
+    expect(share).to_have_attribute("aria-checked", "true")
+    found = Axe().run(page).response["violations"]
+    assert not found, found
+    page.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()
+
+
+def test_a_name_that_will_not_do_is_told_and_kept(page: Page) -> None:
+    box(page, "temperature").fill("0.4")
+    dialog = presets(page)
+    dialog.get_by_role("button", name="Save").click()
+    expect(dialog).to_contain_text("Give the preset a name.")
+    expect(dialog.get_by_label("Save the parameters that are set")).to_be_focused()
+
+
+def test_none_and_reset_all_send_nothing_and_can_be_undone(page: Page) -> None:
+    box(page, "temperature").fill("0.4")
+    presets(page).get_by_role("button", name="None: send nothing").click()
+    expect(box(page, "temperature")).to_have_value("")
+    page.locator(".toast").get_by_role("button", name="Undo").click()
+    expect(box(page, "temperature")).to_have_value("0.4")
+    page.get_by_role("button", name="Reset all").click()
+    expect(box(page, "temperature")).to_have_value("")
+    page.locator(".toast").get_by_role("button", name="Undo").click()
+    expect(box(page, "temperature")).to_have_value("0.4")
+
+
+# --- Drafts --------------------------------------------------------------------------------
+
+
+def test_what_is_in_the_form_survives_a_reload_and_another_browser(
+    page: Page, open_page: OpenPage, server: Server
+) -> None:
+    prompt(page).fill("Half a thought")
+    box(page, "temperature").fill("0.6")
+    page.keyboard.press("Alt+c")
+    page.locator("[data-model]").last.fill("other")
+    page.get_by_role("button", name="Edit column B").click()
+    box(page, "seed").fill("5")
+    saved(page, 1)
+    page.reload()  # at once: what was not saved yet goes out while the page leaves
+    expect(prompt(page)).to_have_value("Half a thought")
+    other = open_page.__self__ if hasattr(open_page, "__self__") else None
+    assert other is None
+    page.goto(f"{server.url}/history/")
+    page.goto(server.url)
+    expect(prompt(page)).to_have_value("Half a thought")
+    expect(box(page, "temperature")).to_have_value("0.6")
+    expect(page.locator("[data-model]").last).to_have_value("other")
+    expect(page.locator(".setup").nth(1)).to_contain_text("1 changed")
+
+
+def test_what_was_typed_a_moment_before_leaving_is_saved(page: Page, server: Server) -> None:
+    prompt(page).fill("Typed and gone")
+    page.goto(f"{server.url}/history/")
+    page.goto(server.url)
+    expect(prompt(page)).to_have_value("Typed and gone")
+
+
+def test_a_second_tab_is_told_and_nothing_is_lost(page: Page, server: Server) -> None:
+    prompt(page).fill("Both tabs begin with this")
+    saved(page, 1)
+    second = page.context.new_page()
+    second.goto(server.url)
+    expect(prompt(second)).to_have_value("Both tabs begin with this")
+    prompt(second).fill("The second tab went on")
+    saved(second, 2)
+    prompt(page).fill("The first tab too")
+    note = page.locator("#draft-note")
+    expect(note).to_contain_text("changed in another tab")
+    note.get_by_role("button", name="Take the other tab’s").click()
+    expect(prompt(page)).to_have_value("The second tab went on")
+    page.locator(".toast").get_by_role("button", name="Undo").click()
+    expect(prompt(page)).to_have_value("The first tab too")
+    saved(page, 3)
+    prompt(second).fill("And the second again")
+    note = second.locator("#draft-note")
+    note.get_by_role("button", name="Keep this one").click()
+    saved(second, 4)
+    second.reload()
+    expect(prompt(second)).to_have_value("And the second again")
+    second.get_by_role("button", name="Drafts").click()
+    second.get_by_role("button", name="The first tab too").click()
+    expect(prompt(second)).to_have_value("The first tab too")
+
+
+def test_an_opened_run_leaves_the_draft_alone(
+    page: Page, fake: FakeProvider, server: Server
+) -> None:
+    finished(run(page, "An old run"))
+    old = page.url
+    page.get_by_role("button", name="New").click()
+    page.wait_for_url(f"{server.url}/")
+    expect(prompt(page)).to_have_value("")
+    prompt(page).fill("A draft of today")
+    saved(page, 3)
+    page.goto(old)
+    expect(prompt(page)).to_have_value("An old run")
+    expect(page.locator("#draft-note")).to_contain_text("Your draft of")
+    prompt(page).fill("An old run, edited")
+    saved(page, 1)
+    page.reload()
+    expect(prompt(page)).to_have_value("An old run, edited")
+    page.get_by_role("link", name="Back to the draft").click()
+    expect(prompt(page)).to_have_value("A draft of today")
+
+
+def test_the_form_goes_on_after_its_run(page: Page, server: Server) -> None:
+    finished(run(page, "Run this"))
+    address = page.url
+    prompt(page).fill("Run this, then that")
+    expect(page.locator("[data-draft-state]")).to_contain_text("Saved")
+    saved(page, 3)
+    page.reload()
+    assert page.url == address
+    expect(prompt(page)).to_have_value("Run this, then that")
+    expect(page.locator("#draft-note")).to_contain_text("changed after this run")
+    page.get_by_role("link", name="Show it as it was run").click()
+    expect(prompt(page)).to_have_value("Run this")
+    page.goto(server.url)
+    expect(prompt(page)).to_have_value("Run this, then that")
+
+
+def test_an_empty_form_can_be_undone_and_is_kept_among_the_drafts(page: Page) -> None:
+    prompt(page).fill("Not to be lost")
+    saved(page, 1)
+    page.get_by_role("button", name="New").click()
+    expect(prompt(page)).to_have_value("")
+    page.locator(".toast").get_by_role("button", name="Undo").click()
+    expect(prompt(page)).to_have_value("Not to be lost")
+    page.get_by_role("button", name="New").click()
+    expect(prompt(page)).to_have_value("")
+    page.reload()
+    page.get_by_role("button", name="Drafts").click()
+    page.get_by_role("button", name="Not to be lost").first.click()
+    expect(prompt(page)).to_have_value("Not to be lost")
