@@ -9,6 +9,7 @@ from playground.views import (
     annotations,
     columns,
     compose,
+    difference,
     drafts,
     facets,
     health,
@@ -47,6 +48,7 @@ view_urls = [
 
 run_urls: list[URLPattern | URLResolver] = [
     path("", history.runs, name="runs"),
+    path("difference/", difference.difference, name="difference"),
     path("<int:pk>/", history.run, name="run"),
     path("<int:pk>/", include(view_urls)),
     path("<int:pk>/stop/", compose.stop, name="stop"),

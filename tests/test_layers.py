@@ -51,6 +51,7 @@ MAP = {
     "playground.schema": (ACTIONS, "schema"),
     "playground.markdown": (ACTIONS, "markdown"),
     "playground.structured": (VALUES, "values"),
+    "playground.diff": (VALUES, "values"),
     "playground.pasted": (ACTIONS, "pasted"),
     "playground.reference": (ACTIONS, "reference"),
     "playground.snippets": (ACTIONS, "snippets"),

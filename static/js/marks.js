@@ -40,7 +40,7 @@
   playground.marks = {
     on: false,
     fragment,
-    put: (root) => texts(root).forEach((node) => { FIND.lastIndex = 0; if (FIND.test(node.data)) node.replaceWith(fragment(node.data)); }),
+    put: (root) => texts(root).forEach((node) => { if (node.data.search(FIND) >= 0) node.replaceWith(fragment(node.data)); }),
     take: (root) => {
       const parents = new Set();
       root.querySelectorAll(".ws, .special").forEach((element) => { parents.add(element.parentElement); element.replaceWith(...element.childNodes); });

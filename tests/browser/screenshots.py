@@ -210,6 +210,47 @@ def record(page: Page, root: str) -> None:
     page.wait_for_selector("#sent-title")
 
 
+def written(page: Page, root: str) -> None:
+    """Two columns of Markdown, in the view that was chosen last."""
+    page.goto(root)
+    page.fill("#prompt", PROMPT)
+    page.fill("[data-model]", "writer")
+    number(page, "temperature", "0.2")
+    page.click("[data-add-column]")
+    page.fill("[data-model] >> nth=1", "writer-2")
+    page.keyboard.press("Control+Enter")
+    page.wait_for_selector('.col[data-status="completed"] >> nth=1', timeout=30_000)
+
+
+def view(name: str) -> Callable[[Page, str], None]:
+    def go(page: Page, root: str) -> None:
+        written(page, root)
+        page.locator(f'[data-view="{name}"]').first.click(modifiers=["Shift"])
+        page.wait_for_selector(f'[data-panel="{name}"]:not(:empty)')
+        page.locator(".outputs").scroll_into_view_if_needed()
+        page.wait_for_timeout(400)
+
+    return go
+
+
+def marks(page: Page, root: str) -> None:
+    written(page, root)
+    page.locator('[data-view="text"]').first.click(modifiers=["Shift"])
+    for name in ("given", "marks"):
+        if page.get_attribute(f'[data-view-switch="{name}"]', "aria-pressed") == "false":
+            page.click(f'[data-view-switch="{name}"]')
+    page.wait_for_selector("[data-given] .out__prompt")
+    page.locator(".outputs").scroll_into_view_if_needed()
+    page.wait_for_timeout(200)
+    page.evaluate("localStorage.removeItem('views')")
+
+
+def diff(page: Page, root: str) -> None:
+    written(page, root)
+    page.click("[data-diff]")
+    page.wait_for_selector("#difference ins")
+
+
 def history(page: Page, root: str) -> None:
     page.goto(urljoin(root, "history/"))
 
@@ -238,6 +279,11 @@ STATES: dict[str, Callable[[Page, str], None]] = {
     "compose-pasted": pasted,
     "compose-calls": tool_call,
     "compose-matrix": matrix,
+    "views-markdown": view("markdown"),
+    "views-json": view("json"),
+    "views-sent": view("sent"),
+    "views-marks": marks,
+    "views-diff": diff,
     "compose-running": running,
     "compose-failed": failed,
     "compose-refused": refused,
@@ -365,6 +411,37 @@ def called() -> Reply:
     return json_reply({**whole, "created": CREATED, "usage": usage, "metadata": metadata})
 
 
+GUIDE = """ Entry for beginners
+
+## Common kingfisher
+
+A **small**, bright bird of _slow rivers_ and lakes.
+
+| feature | seen |
+|---|---|
+| back | vivid blue |
+| breast | warm orange |
+
+1. Listen for a thin, piercing whistle.
+2. Look low over the water.
+
+> Often gone before you have raised your binoculars.
+
+```json
+{"species": "Alcedo atthis", "habitat": ["rivers", "lakes"], "length_cm": 16}
+```
+
+More in the [guide](https://birds.example.org/kingfisher). ![plate](https://birds.example.org/1.png)
+<|im_end|>
+"""
+
+
+def guide(text: str) -> Reply:
+    pieces = [text_event(piece) for piece in re.findall(r"\s*\S+\s*$|\s*\S+", text)]
+    ending = [piece for piece in word_pieces(0, prompt_tokens=58) if isinstance(piece, bytes)]
+    return Reply(pieces=[*pieces, *ending])
+
+
 def four() -> Reply:
     birds = ("kingfisher", "kingfisher", "heron", "heron")
     choices = [
@@ -398,6 +475,10 @@ def main() -> int:
         works.on_path("/detokenize", detokenized)
         works.on("tool-caller", called())
         works.on("matrix", four())
+        works.on("writer", guide(GUIDE))
+        works.on(
+            "writer-2", guide(GUIDE.replace("vivid", "bright").replace("Often gone", "It is gone"))
+        )
         refusal = "body.temperature: ensure this value is less than or equal to 1"
         broken.reply_with(error_reply(422, {"detail": [{"loc": ["body"], "msg": refusal}]}))
         server.connect("local", works.url, "--model", "field-guide-7b")

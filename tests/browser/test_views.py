@@ -140,7 +140,7 @@ def test_a_view_of_a_live_run_grows_and_is_right_at_the_end(page: Page, fake: Fa
     assert text_of(column) == "# One\n\ntwo\n\nthree"
 
 
-ODD = "a  b\tc\u00a0d\u200b\r\n<|im_end|>\n\nזה é\n"
+ODD = " a  b\tc\u00a0d\u200b\r\n<|im_end|>\n\nזה é\n"
 
 
 @pytest.mark.parametrize("when", ["before", "while", "after"])
@@ -158,7 +158,7 @@ def test_white_space_is_visible_and_the_text_stays_exact(
         switch.click()
         half.clear()
     column = run(page)
-    expect(column.locator(".out").first).to_contain_text("a  b")
+    expect(column.locator(".out").first).to_contain_text(" a  b")
     if when == "while":
         switch.click()
         expect(column.locator(".ws").first).to_be_visible()
@@ -168,6 +168,9 @@ def test_white_space_is_visible_and_the_text_stays_exact(
         switch.click()
     expect(column.locator(".special")).to_have_count(2)
     signs = column.locator(".ws").evaluate_all("all => [...new Set(all.map(e => e.dataset.sign))]")
+    expect(column.locator(".ws")).to_have_count(
+        2 * sum(each.isspace() or each == "\u200b" for each in ODD) + 1
+    )
     assert set(signs) == {"·", "→", "⍽", "ZWSP", "␍", "↵"}
     assert text_of(column) == ODD * 2 + " end"
     column.get_by_role("button", name="Copy the output").click()
@@ -232,3 +235,32 @@ def test_nothing_in_a_markdown_answer_acts(page: Page, fake: FakeProvider) -> No
     assert panel(column).locator("script, img, svg, [onerror], [onload]").count() == 0
     assert panel(column).locator("a[href]").count() == 1
     assert not [url for url in asked if "evil" in url]
+
+
+def test_the_word_diff_of_two_columns_by_keyboard_alone(
+    page: Page, fake: FakeProvider, server: Server
+) -> None:
+    fake.on("n", Reply(pieces=[text_event("a tiny bird that sings loud"), FIN, DONE]))
+    reply(fake, "a small bird that sings")
+    found = columns(page, server, {}, {"model": "n"})
+    expect(found).to_have_count(2)
+    page.get_by_role("button", name="Diff").focus()
+    page.keyboard.press("Enter")
+    dialog = page.get_by_role("dialog")
+    expect(dialog.locator("select").first).to_be_focused()
+    expect(dialog).to_contain_text("2 changes")
+    expect(dialog.locator("del").last).to_contain_text("small")
+    expect(dialog.locator("ins").last).to_contain_text("loud")
+    clean(page)
+    dialog.get_by_role("button", name="Next").focus()
+    page.keyboard.press("j")
+    expect(dialog.locator("[data-change]").first).to_be_focused()
+    page.keyboard.press("j")
+    expect(dialog.locator("[data-change]").nth(1)).to_be_focused()
+    page.keyboard.press("k")
+    expect(dialog.locator("[data-change]").first).to_have_attribute("aria-current", "true")
+    dialog.locator("select").first.select_option(label="B · n")
+    expect(dialog).to_contain_text("The two outputs are equal")
+    page.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()
+    expect(page.get_by_role("button", name="Diff")).to_be_focused()
