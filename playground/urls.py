@@ -56,6 +56,7 @@ run_urls: list[URLPattern | URLResolver] = [
     path("<int:pk>/star/", annotations.star, name="star"),
     path("<int:pk>/rating/", annotations.rate, name="rate"),
     path("<int:pk>/comments/", annotations.comments, name="comments"),
+    path("<int:pk>/probabilities/", tokens.heat, name="run_probabilities"),
     path("<int:pk>/branch/", tokens.continue_from, name="branch"),
     path("<int:pk>/again/", columns.again, name="again"),
     path("<int:pk>/settings/", columns.settings, name="settings"),

@@ -148,6 +148,73 @@ ENDS = {
             }
         },
     ),
+    "llama_stream_logprobs_emoji": End(
+        [" 🦆🎉 naïve!\nI love"],
+        ["length"],
+        (44, 14),
+        logprobs=[
+            (" 🦆", -0.0163, 5),
+            ("🎉", -0.0127, 5),
+            (" na", -0.5578, 5),
+            ("ïve", -0.0032, 5),
+            ("!", -0.0608, 5),
+            ("\n", -0.4031, 5),
+            ("I", -0.7944, 5),
+            (" love", -0.1345, 5),
+        ],
+    ),
+    "llama_stream_logprobs_words": End(
+        [
+            " in the ocean, and it is a predator of fish. It is also a predator of other"
+            " animals.\n\nThe"
+        ],
+        ["length"],
+        (12, 24),
+    ),
+    "llama_stream_logprobs_warm": End(
+        [
+            " in the Gulf of Mexico, and it is also a parrot. But, they are quite different,"
+            " they have different looks"
+        ],
+        ["length"],
+        (12, 24),
+    ),
+    "llama_logprobs_cut_emoji": End(
+        [" 🦆🎉 naïve!\nI love �"],
+        ["length"],
+        (44, 14),
+        logprobs=[
+            (" 🦆", -0.0163, 5),
+            ("🎉", -0.0127, 5),
+            (" na", -0.5578, 5),
+            ("ïve", -0.0032, 5),
+            ("!", -0.0608, 5),
+            ("\n", -0.4031, 5),
+            ("I", -0.7944, 5),
+            (" love", -0.1345, 5),
+        ],
+    ),
+    "vllm_legacy_logprobs_words": End(
+        [" in the rivers, and it dives 🐟 for fish."],
+        ["stop"],
+        (11, 14),
+        logprobs=[
+            (" in", -0.31, 3),
+            (" the", -0.9, 3),
+            (" rivers", -1.7, 4),
+            (",", -1.1, 3),
+            (" and", -0.6, 3),
+            (" it", -0.5, 3),
+            (" d", -2.9, 3),
+            ("ives", -0.05, 2),
+            (" �", -6.1, 3),
+            ("�", -0.8, 1),
+            ("�", -0.4, 1),
+            (" for", -0.7, 2),
+            (" fish", -0.2, 3),
+            (".", -9999.0, 3),
+        ],
+    ),
     "vllm_midstream_error_then_done": End(
         ["Par"],
         [None],

@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from asgiref.sync import sync_to_async
+from django.db.models.functions import Length
 from django.http import Http404, HttpResponse, HttpResponseNotAllowed, JsonResponse
-from django.shortcuts import get_object_or_404
+from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_GET
 
 from playground import branch, forms, panel
@@ -28,6 +29,7 @@ ORDERS = {
 }
 ORDER = ("temperature", "top_k", "top_p", "min_p")  # of Hugging Face; assumed of all others
 SAMPLERS = frozenset(ORDER)
+ASKING = ("logprobs", "top_logprobs", "prompt_logprobs", "loglikelihood")
 GONE = "The connection of this run is not available any more, so nothing can be continued on it."
 NOT_THERE = "There is no such alternative. Reload the page and try again."
 LIVE = "This run has not ended yet."
@@ -114,6 +116,26 @@ def _page(found: Probabilities, index: int, start: int, count: int) -> dict[str,
         "after": found.after if end >= len(found.tokens) else "",
         "tokens": [token.as_json() for token in part],
     }
+
+
+@require_GET
+def heat(request: Request, pk: int) -> HttpResponse:
+    """The panel of a column, which the page fills from `tokens`."""
+    run = get_object_or_404(Run.objects.visible_to(request.user), pk=pk)
+    asked = run.request_value()
+    choices = run.choices.defer("packed_logprobs", "packed_timeline")
+    sized = choices.annotate(size=Length("packed_logprobs")).values_list("index", "size")
+    extras = run.metadata_value.get("choices_extra", {})
+    context = {
+        "run": run,
+        "asked": any(asked.values.get(path) for path in ASKING),
+        "choices": [
+            index
+            for index, size in sized
+            if size or "prompt_logprobs" in (extras.get(str(index)) or {})
+        ],
+    }
+    return render(request, "runs/_probabilities.html", context)
 
 
 # --- Going on from an alternative ----------------------------------------------------------
