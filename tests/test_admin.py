@@ -44,6 +44,9 @@ def form(connection: Connection, **changes: Any) -> dict[str, Any]:
         "parallel": "",
         "assumed_tokens": "4096",
         "read_timeout": "",
+        "overlap_days": "7",
+        "allowed_models": "",
+        "key_expires": "",
         "all_teams": "on",
         "enabled": "on",
         "api_key": "",
@@ -108,10 +111,12 @@ def test_saving_untouched_keeps_the_secrets(admin: Client, hosted: Connection) -
     assert fresh(hosted).headers() == {"X-Secret": "SECRET03-header"}
 
 
-def test_a_new_key_replaces_the_old_one(admin: Client, hosted: Connection) -> None:
-    admin.post(page(hosted), form(hosted, api_key="sk-another-000001"))
-    assert stored(hosted) == "sk-another-000001"
-    assert list(hosted.keys.values_list("state", flat=True)) == ["retiring", "active"]
+def test_a_key_that_replaces_another_waits_for_its_test(admin: Client, hosted: Connection) -> None:
+    changed = form(hosted, api_key="sk-another-000001")
+    text = admin.post(page(hosted), changed, follow=True).content.decode()
+    assert "The new key …0001 waits" in text
+    assert stored(hosted) == KEY
+    assert dict(hosted.keys.values_list("last_four", "state")) == {"ET03": "active", "0001": "new"}
 
 
 @pytest.mark.parametrize(

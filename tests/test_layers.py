@@ -40,6 +40,7 @@ MAP = {
     "playground.probe": (ACTIONS, "runner"),
     "playground.targets": (ACTIONS, "runner"),
     "playground.upkeep": (ACTIONS, "runner"),
+    "playground.checkup": (ACTIONS, "runner"),
     "playground.forms": (ACTIONS, "forms"),
     "playground.cells": (ACTIONS, "forms"),
     "playground.rows": (ACTIONS, "forms"),

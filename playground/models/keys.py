@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from django.core.exceptions import ValidationError
 from django.db import models, transaction
 from django.db.models import Q
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from playground.fields import EncryptedTextField, Unreadable
@@ -54,6 +55,16 @@ class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
         now = timezone.now()
         retiring = Q(state=ApiKey.State.RETIRING, retires_at__gt=now)
         return self.stored().filter(Q(state=ApiKey.State.ACTIVE) | retiring)
+
+    def with_usage(self) -> "ApiKeyQuerySet":
+        """Newest first, with what their runs used: `run_count`, `tokens`, `cost` (US dollars)."""
+        zero = models.Value(0)
+        tokens = Coalesce(models.F("runs__prompt_tokens"), zero) + Coalesce(
+            models.F("runs__completion_tokens"), zero
+        )
+        return self.annotate(
+            run_count=models.Count("runs"), tokens=models.Sum(tokens), cost=models.Sum("runs__cost")
+        ).order_by("-pk")
 
     def erase_due(self) -> int:
         """Erase every key whose date has come; how many. Of several processes one does it."""

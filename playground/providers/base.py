@@ -217,6 +217,10 @@ class Provider:
         """Token ids with the text that each stands for; raises as `tokens` does."""
         raise ProviderError(NO_TOKENIZER, ErrorKind.NOT_FOUND)
 
+    async def dialect(self, target: Target) -> str:
+        """Which server it is, where one kind of service is several; "" where that is not known."""
+        return ""
+
     async def ask(self, target: Target, url: str, body: Mapping[str, Any] | None = None) -> Any:
         """The JSON that a GET, or a POST of `body`, is answered with. Raises ProviderError."""
         headers = {**target.headers}

@@ -1,5 +1,6 @@
 """A local or self-hosted server that speaks OpenAI's API: llama.cpp, vLLM, Ollama, LM Studio."""
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -7,6 +8,21 @@ from playground.completion import ErrorKind
 from playground.providers.base import NO_TOKENIZER, Provider, Token
 from playground.providers.errors import ProviderError
 from playground.providers.target import Target
+
+# A path that one of them has, and a field of its answer. LM Studio answers unknown paths with an
+# error object and status 200, so the field decides.
+SIGNS = (
+    ("/props", "llama.cpp", "default_generation_settings"),
+    ("/api/version", "ollama", "version"),
+    ("/api/v0/models", "lmstudio", "data"),
+    ("/version", "vllm", "version"),
+)
+OWNERS = {
+    "llamacpp": "llama.cpp",
+    "vllm": "vllm",
+    "library": "ollama",
+    "organization_owner": "lmstudio",
+}
 
 
 class Local(Provider):
@@ -17,6 +33,26 @@ class Local(Provider):
     )
     default_base_url = "http://127.0.0.1:8080/v1"
     needs_key = False
+
+    async def dialect(self, target: Target) -> str:
+        """By what only one of them answers; `other` for a server that answers like none."""
+        root = target.base_url.removesuffix("/v1")
+        for path, dialect, field in SIGNS:
+            with contextlib.suppress(ProviderError):
+                answer = await self.ask(target, root + path)
+                if isinstance(answer, Mapping) and field in answer:
+                    return dialect
+        return await self._dialect_by_owner(target)
+
+    async def _dialect_by_owner(self, target: Target) -> str:
+        """By whom the models belong to; "" where there is no list either."""
+        try:
+            answer = await self.ask(target, f"{target.base_url}/models")
+        except ProviderError:
+            return ""
+        rows = _rows(answer, "data")
+        owners = {row.get("owned_by") for row in rows if isinstance(row, Mapping)}
+        return next((OWNERS[owner] for owner in owners if owner in OWNERS), "other")
 
     async def tokens(self, target: Target, model: str, text: str, dialect: str) -> list[Token]:
         root = target.base_url.removesuffix("/v1")

@@ -1,0 +1,134 @@
+"""The form of a connection. Secrets are write-only: they go in here and never come out."""
+
+import json
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+
+from playground.models import ApiKey, Connection
+from playground.models.keys import clean_key
+from playground.providers import PROVIDERS
+
+
+class SecretArea(forms.Textarea):
+    """Like a password box: what was typed is not in the page that says what was wrong."""
+
+    def format_value(self, value: Any) -> str:
+        return ""
+
+
+class ProviderChoice(forms.Select):
+    """Tells the page's script the documented address of each provider, and what it is."""
+
+    def __init__(self) -> None:
+        facts = {
+            slug: {"address": each.default_base_url, "help": each.help}
+            for slug, each in PROVIDERS.items()
+        }
+        super().__init__(attrs={"data-providers": json.dumps(facts)})
+
+
+class ConnectionForm(forms.ModelForm):
+    provider = forms.ChoiceField(
+        label="Service",
+        choices=lambda: [(s, p.label) for s, p in PROVIDERS.items()],
+        widget=ProviderChoice,
+    )
+    base_url = forms.CharField(label="Address", required=False, max_length=500)
+    api_key = forms.CharField(
+        label="API key",
+        required=False,
+        strip=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
+        help_text="Stored encrypted and never shown again. Empty: the present one stays.",
+    )
+    key_expires = forms.DateField(
+        label="Expires on",
+        required=False,
+        widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
+        help_text="As the provider says, of the key above or else of the newest one. "
+        "You are warned 30 and 7 days before.",
+    )
+    new_headers = forms.CharField(
+        label="Extra headers",
+        required=False,
+        widget=SecretArea(attrs={"rows": 3, "autocomplete": "off"}),
+        help_text="One “Name: value” a line. Stored encrypted and never shown again. "
+        "Empty: the present ones stay; a single “-” removes them.",
+    )
+
+    class Meta:
+        model = Connection
+        fields = [
+            "name",
+            "provider",
+            "dialect",
+            "base_url",
+            "reaches_local",
+            "overlap_days",
+            "default_model",
+            "allowed_models",
+            "parallel",
+            "read_timeout",
+            "all_teams",
+            "teams",
+            "enabled",
+        ]
+        labels = {
+            "dialect": "Kind of server",
+            "all_teams": "Every team may use it",
+            "teams": "Only these teams",
+            "enabled": "In use",
+        }
+        help_texts = {
+            "name": "What people choose in the form, such as “Pulze” or “GPU in the basement”.",
+            "dialect": "For your own servers. The test finds it out.",
+            "default_model": "Filled in when somebody chooses this connection.",
+            "enabled": "Switched off, nobody can choose it; its runs stay in the history.",
+            "teams": "Counts where “Every team may use it” is not ticked.",
+        }
+        widgets = {
+            "allowed_models": forms.Textarea(attrs={"rows": 4, "spellcheck": "false"}),
+            "teams": forms.CheckboxSelectMultiple,
+        }
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if "base_url" in self.fields:  # not for the embedded connection
+            self.fields["base_url"].help_text = addresses()
+            self.fields["provider"].help_text = " ".join(p.help for p in PROVIDERS.values())
+        if "key_expires" in self.fields and (newest := self.newest_key()):
+            self.initial["key_expires"] = newest.expires_on
+
+    def newest_key(self) -> ApiKey | None:
+        """The waiting key, else the active one."""
+        return self.instance.keys.stored().first() if self.instance.pk else None
+
+    def clean_base_url(self) -> str:
+        """Empty: the documented address of the provider."""
+        provider = PROVIDERS.get(self.cleaned_data.get("provider", ""))
+        default = provider.default_base_url if provider else ""
+        return str(self.cleaned_data["base_url"]).strip() or default
+
+    def clean_api_key(self) -> str:
+        return clean_key(self.cleaned_data["api_key"])
+
+    def clean_new_headers(self) -> str:
+        text = str(self.cleaned_data["new_headers"]).strip()
+        for line in text.splitlines() if text != "-" else []:
+            name, colon, _ = line.partition(":")
+            if not colon or not name.strip() or not _fits(line) or " " in name.strip():
+                raise ValidationError("Write one header a line, as “Name: value”.")
+        return text
+
+
+def addresses() -> str:
+    """What an empty address stands for."""
+    known = ", ".join(f"{each.label} {each.default_base_url}" for each in PROVIDERS.values())
+    return f"Empty: the documented one ({known})."
+
+
+def _fits(line: str) -> bool:
+    """Whether it can stand in an HTTP header."""
+    return line.isascii() and line.isprintable()

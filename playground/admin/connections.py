@@ -1,0 +1,310 @@
+"""Connections in the admin site: the form, the test, the life of the keys."""
+
+from datetime import date
+from typing import Any
+
+from asgiref.sync import async_to_sync
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, HttpResponseRedirect
+from django.shortcuts import get_object_or_404
+from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from django.utils.timesince import timesince
+
+from playground.admin.connection_form import ConnectionForm
+from playground.checkup import Report, check_up
+from playground.models import ApiKey, AuditEntry, Connection, Price
+from playground.models.notices import notices
+from playground.panel import title
+from playground.parameters import OPERATIONS
+from playground.probe import probe
+from playground.providers import PROVIDERS, ProviderError
+from playground.templatetags.playground_tags import icon
+
+State = ApiKey.State
+
+
+class PriceInline(admin.TabularInline):
+    model = Price
+    extra = 0
+    verbose_name_plural = "Prices in US dollars for a million tokens"
+
+
+@admin.register(Connection)
+class ConnectionAdmin(admin.ModelAdmin):
+    form = ConnectionForm
+    inlines = [PriceInline]
+    list_display = ["name", "service", "address", "key", "expires", "last_used", "test", "state"]
+    list_display_links = ["name"]
+    actions = ["probe_parameters"]
+
+    # --- the list ---
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Connection]:
+        return super().get_queryset(request).prefetch_related("keys")
+
+    @admin.display(description="service", ordering="provider")
+    def service(self, connection: Connection) -> str:
+        return title(connection.provider, connection.dialect)
+
+    @admin.display(description="address", ordering="base_url")
+    def address(self, connection: Connection) -> str:
+        return connection.base_url or "comes with the playground"
+
+    @admin.display(description="key")
+    def key(self, connection: Connection) -> str:
+        """The last four characters, never more; what else is stored beside the active one."""
+        if connection.locked:
+            return "enter the key again: it cannot be decrypted"
+        shown = [(f"…{key.last_four}", _beside(key)) for key in _stored(connection)]
+        if not shown:
+            needs = PROVIDERS[connection.provider].needs_key and not connection.embedded
+            return "none" if needs else "none needed"
+        return format_html_join(", ", '<span class="mono">{}</span>{}', shown)
+
+    @admin.display(description="key expires")
+    def expires(self, connection: Connection) -> str:
+        for key in _stored(connection):
+            if key.state != State.RETIRING and key.expires_on:
+                if key.expiry:
+                    return _badge("failed" if key.urgent else "interrupted", "alert", key.expiry)
+                return f"{key.expires_on:%Y-%m-%d}"
+        return "–"
+
+    @admin.display(description="key last used")
+    def last_used(self, connection: Connection) -> str:
+        used = [key.last_used_at for key in connection.keys.all() if key.last_used_at]
+        return f"{timesince(max(used), depth=1)} ago" if used else "–"
+
+    @admin.display(description="last test", ordering="tested_at")
+    def test(self, connection: Connection) -> str:
+        report = Report.from_json(connection.test_report)
+        if report is None or connection.tested_at is None:
+            return "not tested"
+        when = f"{timesince(connection.tested_at, depth=1)} ago"
+        if report.passed:
+            return _badge("completed", "check", f"passed {when}")
+        return _badge("failed", "alert", f"failed {when}")
+
+    @admin.display(description="state")
+    def state(self, connection: Connection) -> str:
+        if not connection.enabled:
+            return _badge("queued", "stop", "switched off")
+        found = notices([connection])
+        if not found:
+            return _badge("completed", "check", "in use")
+        grave = found[0].level == "err"
+        return _badge("failed" if grave else "interrupted", "alert", "needs attention")
+
+    @admin.action(
+        description="Probe what it ignores or refuses (one small request a parameter)",
+        permissions=["change"],
+    )
+    def probe_parameters(self, request: HttpRequest, queryset: QuerySet[Connection]) -> None:
+        for connection in queryset:
+            try:
+                learned = async_to_sync(probe)(connection, OPERATIONS[0])
+            except ProviderError as error:
+                messages.error(request, f"{connection}: {error.message}")
+                continue
+            found = ", ".join(f"{lesson.path} ({lesson.kind})" for lesson in learned)
+            messages.info(request, f"{connection}: {found or 'nothing is ignored or refused'}.")
+
+    # --- the page ---
+
+    def get_fieldsets(self, request: HttpRequest, obj: Connection | None = None) -> Any:
+        where = ["name", "provider", "base_url", "dialect", "reaches_local", "enabled"]
+        own = obj is not None and obj.embedded
+        key = ["api_key", "key_expires", "overlap_days"]
+        found: list[tuple[str, dict[str, Any]]] = [
+            ("Where requests go", {"fields": where}),
+            ("Key", {"fields": key, "description": KEY_HELP}),
+            ("Extra headers", {"fields": ["new_headers"], "description": _header_names(obj)}),
+            ("Models", {"fields": ["default_model", "allowed_models"]}),
+            ("Who may use it", {"fields": ["all_teams", "teams"]}),
+            ("Requests", {"fields": ["parallel", "read_timeout"]}),
+        ]
+        return [each for each in found if not own or each[0] not in ("Key", "Extra headers")]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Connection | None = None) -> Any:
+        own = ["name", "provider", "dialect", "base_url", "reaches_local"]
+        return own if obj is not None and obj.embedded else []
+
+    def changeform_view(
+        self,
+        request: HttpRequest,
+        object_id: str | None = None,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> Any:
+        context = dict(extra_context or {})
+        found = Connection.objects.filter(pk=_id(object_id)).first()
+        if found is not None:
+            report = Report.from_json(found.test_report)
+            context |= {
+                "report": report,
+                "dialect_label": _dialect_label(found, report),
+                "keys": found.keys.with_usage(),
+                "notices": notices([found]),
+                "changes": AuditEntry.objects.about(found)[:5],
+            }
+        answer = super().changeform_view(request, object_id, form_url, context)
+        # After its transaction: the test writes too, in a thread of its own.
+        if "_test" in request.POST and (saved := getattr(request, "saved_connection", None)):
+            self.run_test(request, saved)
+        return answer
+
+    def save_model(self, request: HttpRequest, obj: Connection, form: Any, change: bool) -> None:
+        before = Connection.objects.get(pk=obj.pk) if change else None
+        key = form.cleaned_data.get("api_key")
+        if before and before.base_url != obj.base_url:
+            dropped = before.drop_secrets()
+            obj.extra_headers = before.extra_headers
+            if dropped and not key:
+                said = f"The address has changed, so this was dropped: {', '.join(dropped)}."
+                messages.warning(request, f"{said} Enter what the new address needs.")
+        if headers := form.cleaned_data.get("new_headers"):
+            obj.extra_headers = "" if headers == "-" else headers
+        super().save_model(request, obj, form, change)
+        if key:
+            self.take_key(request, obj, key, form.cleaned_data.get("key_expires"))
+        elif "key_expires" in form.changed_data and (newest := form.newest_key()):
+            newest.expires_on = form.cleaned_data["key_expires"]
+            newest.save(update_fields=["expires_on"])
+
+    def take_key(
+        self, request: HttpRequest, connection: Connection, key: str, expires_on: date | None
+    ) -> None:
+        stored = connection.add_key(key, expires_on)
+        if expires_on and stored.expires_on != expires_on:
+            stored.expires_on = expires_on
+            stored.save(update_fields=["expires_on"])
+        if stored.state == State.NEW:
+            sentence = f"The new key …{stored.last_four} waits. It is used once a test has passed."
+            messages.warning(request, sentence)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Connection | None = None) -> bool:
+        return super().has_delete_permission(request, obj) and not (obj and obj.embedded)
+
+    # --- test and keys ---
+
+    def response_add(
+        self, request: HttpRequest, obj: Connection, post_url_continue: Any = None
+    ) -> HttpResponse:
+        return self.tested(request, obj) or super().response_add(request, obj, post_url_continue)
+
+    def response_change(self, request: HttpRequest, obj: Connection) -> HttpResponse:
+        return self.tested(request, obj) or super().response_change(request, obj)
+
+    def tested(self, request: HttpRequest, obj: Connection) -> HttpResponse | None:
+        """After “Save and test”: the saved connection is tested, with the stored secrets."""
+        if "_test" not in request.POST:
+            return None
+        request.saved_connection = obj  # type: ignore[attr-defined]
+        return _page_of(obj)
+
+    def run_test(self, request: HttpRequest, connection: Connection) -> None:
+        fresh = Connection.objects.get(pk=connection.pk)
+        report = async_to_sync(check_up)(fresh)
+        if report.activated:
+            sentence = f"The key …{report.activated} has passed and is in use from now on."
+            messages.success(request, sentence)
+
+    def get_urls(self) -> list[URLPattern]:
+        wrap = self.admin_site.admin_view
+        own = [
+            path("<int:pk>/test/", wrap(self.test_view), name="connection_test"),
+            path("<int:pk>/dialect/", wrap(self.dialect_view), name="connection_dialect"),
+            path("<int:pk>/keys/<int:key>/erase/", wrap(self.erase_view), name="key_erase"),
+        ]
+        return own + super().get_urls()
+
+    def test_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        connection = self.posted_to(request, pk)
+        if isinstance(connection, HttpResponse):
+            return connection
+        self.run_test(request, connection)
+        return _page_of(connection)
+
+    def dialect_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Take over the dialect that the test has found."""
+        connection = self.posted_to(request, pk)
+        if isinstance(connection, HttpResponse):
+            return connection
+        report = Report.from_json(connection.test_report)
+        if report and report.dialect in Connection.Dialect.values and not connection.embedded:
+            connection.dialect = report.dialect
+            connection.save(update_fields=["dialect"])
+            label = connection.get_dialect_display()
+            messages.success(request, f"{connection} is treated as {label} from now on.")
+        return _page_of(connection)
+
+    def erase_view(self, request: HttpRequest, pk: int, key: int) -> HttpResponse:
+        connection = self.posted_to(request, pk)
+        if isinstance(connection, HttpResponse):
+            return connection
+        found = get_object_or_404(connection.keys.stored(), pk=key)
+        found.erase()
+        messages.success(request, f"The key …{found.last_four} is erased.")
+        return _page_of(connection)
+
+    def posted_to(self, request: HttpRequest, pk: int) -> Connection | HttpResponse:
+        """The connection, or why not; the request has to be a POST of somebody who may."""
+        if request.method != "POST":
+            return HttpResponseNotAllowed(["POST"])
+        connection = get_object_or_404(Connection, pk=pk)
+        if not self.has_change_permission(request, connection):
+            raise PermissionDenied
+        return connection
+
+
+KEY_HELP = (
+    "The first key is used at once. A key that replaces another waits until a test has passed; "
+    "the former one then stands in for a while, and is erased."
+)
+
+
+def _id(text: str | None) -> int:
+    """0, which no row has, for what is no number."""
+    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 19 else 0
+
+
+def _page_of(connection: Connection) -> HttpResponse:
+    page = reverse("admin:playground_connection_change", args=[connection.pk])
+    return HttpResponseRedirect(f"{page}#test")
+
+
+def _stored(connection: Connection) -> list[ApiKey]:
+    """Active first, for the list; from what was prefetched."""
+    order = [State.ACTIVE, State.NEW, State.RETIRING]
+    found = [key for key in connection.keys.all() if key.state in order]
+    return sorted(found, key=lambda key: order.index(State(key.state)))
+
+
+def _beside(key: ApiKey) -> str:
+    if key.state == State.ACTIVE:
+        return ""
+    if key.state == State.NEW:
+        return " waits for its test"
+    return f" until {key.retires_at:%Y-%m-%d}"
+
+
+def _badge(status: str, name: str, text: str) -> SafeString:
+    return format_html(
+        '<span class="badge" data-status="{}">{}<span>{}</span></span>', status, icon(name), text
+    )
+
+
+def _header_names(connection: Connection | None) -> str:
+    names = list(connection.headers()) if connection else []
+    return format_html("Stored now: {}.", ", ".join(names)) if names else ""
+
+
+def _dialect_label(connection: Connection, report: Report | None) -> str:
+    """What the test found, where the connection says something else."""
+    if report is None or not report.dialect or report.dialect == connection.dialect:
+        return ""
+    return str(dict(Connection.Dialect.choices).get(report.dialect, ""))
