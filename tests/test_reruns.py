@@ -236,7 +236,7 @@ async def test_two_runs_started_together_share_no_settings(
     runner: Runner,
 ) -> None:
     """A column is changed between two presses while the first runs: each keeps its own request."""
-    provider.reply_with(words(3, 0.05))
+    provider.reply_with(words(3, 20))
     await async_client.aforce_login(alice)
     form = document(
         {"connection": connection.pk, "values": {"stop": ["A"]}, "id": "a"},

@@ -193,7 +193,7 @@ def test_a_failed_column_is_tried_again_alone(page: Page, fake: FakeProvider) ->
 
 
 def test_one_column_is_stopped_and_the_others_go_on(page: Page, fake: FakeProvider) -> None:
-    fake.on("two", words(500, 0.05))
+    fake.on("two", words(500, 20))
     three(page)
     run(page)
     finished(outputs(page).nth(0))
@@ -324,7 +324,7 @@ def test_alt_keys_go_by_place_and_leave_altgr_alone(page: Page) -> None:
 def test_sixteen_columns_are_fluent_and_scroll_sideways(
     page: Page, fake: FakeProvider, server: Server
 ) -> None:
-    fake.reply_with(words(40, 0.02))
+    fake.reply_with(words(40, 50))
     [row] = server.rows("SELECT id FROM playground_connection WHERE name = 'fake'")
     form = document(*({"connection": row["id"], "model": f"m{i}"} for i in range(16)))
     comparison, _ = server.user().run(form)
@@ -393,7 +393,7 @@ def test_a_column_that_is_slow_to_answer_runs_beside_its_new_run(
     for at in range(3):
         finished(outputs(page).nth(at))
     fake.clear()
-    fake.reply_with(Reply(pieces=[0.3, *words(4, 0.05).pieces]))
+    fake.reply_with(Reply(pieces=[0.3, *words(4, 20).pieces]))
     setups(page).nth(0).get_by_role("button", name="Run column A").click()
     setups(page).nth(2).get_by_role("button", name="Run column C").click()
     fake.wait_for_request(2)
