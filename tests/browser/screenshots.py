@@ -251,6 +251,94 @@ def diff(page: Page, root: str) -> None:
     page.wait_for_selector("#difference ins")
 
 
+def columns(count: int) -> Callable[[Page, str], None]:
+    """So many columns side by side, some with settings of their own."""
+
+    def go(page: Page, root: str) -> None:
+        page.goto(root)
+        page.fill("#prompt", PROMPT)
+        number(page, "max_tokens", "60")
+        for _ in range(count - 1):
+            page.click("[data-add-column]")
+        for at in range(1, count, 2):
+            page.click(f"[data-pick] >> nth={at}")
+        if count > 1:
+            with parameters(page):
+                number(page, "temperature", "0.2")
+                page.click("[data-scopes] button >> nth=0")
+        page.keyboard.press("Control+Enter")
+        page.wait_for_selector(f'.col[data-status="completed"] >> nth={count - 1}', timeout=60_000)
+        page.wait_for_timeout(300)
+
+    return go
+
+
+def chosen(page: Page, root: str) -> None:
+    """Three of five columns edited together; they differ."""
+    page.goto(root)
+    page.fill("#prompt", PROMPT)
+    number(page, "temperature", "0.7")
+    for _ in range(4):
+        page.click("[data-add-column]")
+    page.click("[data-pick] >> nth=1")
+    number(page, "temperature", "0.2")
+    for at in (3, 4):
+        page.click(f"[data-pick] >> nth={at}")
+
+
+def column_menu(page: Page, root: str) -> None:
+    chosen(page, root)
+    if page.locator("#params:popover-open").count():
+        page.keyboard.press("Escape")
+    page.click("[data-column-menu] >> nth=1")
+
+
+def overview(page: Page, root: str) -> None:
+    chosen(page, root)
+    if page.locator("#params:popover-open").count():
+        page.keyboard.press("Escape")
+    page.click("[data-overview]")
+
+
+def presets(page: Page, root: str) -> None:
+    page.goto(root)
+    number(page, "temperature", "0")
+    for name in ("Greedy", "Field guide"):
+        with parameters(page):
+            page.click("[data-presets]")
+        page.fill("#preset-name", name)
+        page.press("#preset-name", "Enter")
+        page.wait_for_selector(f'[data-preset][data-name="{name}"]')
+        if name == "Greedy":
+            page.keyboard.press("Escape")
+            number(page, "top_p", "0.9")
+    page.click('[aria-label="Share Field guide with the team"]')
+    page.wait_for_selector('[aria-checked="true"] >> text=Shared')
+
+
+def one_again(page: Page, root: str) -> None:
+    """The second of two columns ran again; the first one stays."""
+    columns(2)(page, root)
+    page.click("[data-run-column] >> nth=1")
+    page.wait_for_selector('.col a:text("earlier")')
+    page.wait_for_selector('.col[data-status="completed"] >> nth=1')
+
+
+def conflict(page: Page, root: str) -> None:
+    """Another tab was faster."""
+    page.goto(root)
+    page.fill("#prompt", PROMPT)
+    page.wait_for_selector('[data-draft-state]:has-text("Saved")', state="attached")
+    other = page.context.new_page()
+    other.goto(root)
+    other.fill("#prompt", PROMPT + " A small")
+    other.wait_for_selector('[data-draft-state]:has-text("Saved")', state="attached")
+    other.wait_for_timeout(1500)
+    other.close()
+    page.fill("#prompt", PROMPT + " A bright")
+    page.wait_for_selector("#draft-note .notice")
+
+
 def history(page: Page, root: str) -> None:
     page.goto(urljoin(root, "history/"))
 
@@ -288,6 +376,17 @@ STATES: dict[str, Callable[[Page, str], None]] = {
     "compose-failed": failed,
     "compose-refused": refused,
     "compose-done": done,
+    "columns-1": columns(1),
+    "columns-2": columns(2),
+    "columns-3": columns(3),
+    "columns-8": columns(8),
+    "columns-16": columns(16),
+    "columns-chosen": chosen,
+    "columns-menu": column_menu,
+    "columns-table": overview,
+    "columns-again": one_again,
+    "presets": presets,
+    "drafts-conflict": conflict,
     "history": history,
     "run": run,
     "run-record": record,
@@ -324,7 +423,13 @@ def check(page: Page, name: str) -> int:
 
 
 def shoot(
-    browser: Browser, cookies: list[Any], root: str, folder: Path, only: str, axe: bool
+    browser: Browser,
+    cookies: list[Any],
+    root: str,
+    folder: Path,
+    only: str,
+    axe: bool,
+    forget: Callable[[], object],
 ) -> int:
     problems = 0
     for width, height in SIZES.items():
@@ -341,6 +446,7 @@ def shoot(
             for name, go in STATES.items():
                 if only and not re.search(only, name):
                     continue
+                forget()
                 go(page, root)
                 page.wait_for_timeout(300)
                 title = f"{name}-{width}-{theme}"
@@ -487,7 +593,14 @@ def main() -> int:
         context = browser.new_context()
         context.new_page().goto(server.link)
         problems = shoot(
-            browser, context.cookies(), f"{server.url}/", options.folder, options.only, options.axe
+            browser,
+            context.cookies(),
+            f"{server.url}/",
+            options.folder,
+            options.only,
+            options.axe,
+            # Every picture begins with an empty form.
+            lambda: server.rows("DELETE FROM playground_draft RETURNING id"),
         )
         browser.close()
     print(f"The pictures are in {options.folder}.")
