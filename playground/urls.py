@@ -12,6 +12,7 @@ from playground.views import (
     difference,
     drafts,
     facets,
+    grid,
     health,
     history,
     labels,
@@ -49,6 +50,7 @@ view_urls = [
 run_urls: list[URLPattern | URLResolver] = [
     path("", history.runs, name="runs"),
     path("difference/", difference.difference, name="difference"),
+    path("cells/", grid.cells, name="cells"),
     path("<int:pk>/", history.run, name="run"),
     path("<int:pk>/", include(view_urls)),
     path("<int:pk>/stop/", compose.stop, name="stop"),

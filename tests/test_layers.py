@@ -22,6 +22,7 @@ MAP = {
     "playground.changes": (VALUES, "values"),
     "playground.query": (VALUES, "values"),
     "playground.words": (VALUES, "values"),
+    "playground.agreement": (VALUES, "values"),
     "playground.axes": (VALUES, "values"),
     "playground.tables": (VALUES, "values"),
     "playground.alignment": (VALUES, "values"),

@@ -28,7 +28,7 @@ from playground.parameters import OPERATIONS, Api
 from playground.providers import ProviderError
 from playground.runner import Draining, runner
 from playground.targets import list_models
-from playground.views import Request, drafts
+from playground.views import Request, drafts, grid
 from playground.views.history import shown
 
 REVIEWER = "Reviewers read and rate; they cannot start runs."
@@ -89,13 +89,19 @@ def _copied(token: str, connections: Sequence[dict[str, Any]]) -> dict[str, Any]
 @require_GET
 def comparison(request: Request, pk: int) -> HttpResponse:
     found = get_object_or_404(Comparison.objects.visible_to(request.user), pk=pk)
-    runs = shown(Run.objects.visible_to(request.user).filter(comparison=found).newest())
+    runs = _runs_of(request.user, found)
     context = _page(request.user, found, runs)
     if "as-run" in request.GET:
         context["draft"]["fresh"] = True  # what is in the draft is kept when this is edited
     else:
         _with_draft(context, request.user, found)
     return render(request, "compose.html", context)
+
+
+def _runs_of(user: User, comparison: Comparison) -> list[Run]:
+    """Of a grid only what its cells show; it keeps the newest of each place itself."""
+    visible = Run.objects.visible_to(user).filter(comparison=comparison)
+    return grid.light(visible) if comparison.axes else shown(visible.newest())
 
 
 def _page(user: User, found: Comparison | None, runs: Sequence[Run]) -> dict[str, Any]:
@@ -283,7 +289,7 @@ def _begun(request: Request, begun: Comparison) -> HttpResponse:
 
 
 def _outputs(request: Request, comparison: Comparison) -> HttpResponse:
-    runs = shown(Run.objects.visible_to(request.user).filter(comparison=comparison).newest())
+    runs = _runs_of(request.user, comparison)
     context = {
         "comparison": comparison,
         "column_ids": reruns.column_ids(comparison.document),

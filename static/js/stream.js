@@ -10,6 +10,7 @@ const SILENCE = 5_000; // ms without a word after which an unfinished run is ask
 const TROUBLE_AFTER = 3_000; // ms without a connection after which the page says so
 const LONGEST_PAUSE = 10_000; // ms between two tries to connect
 const SESSION_ENDED = 4401;
+const MOST_FETCHED = 100; // ended runs in one request
 
 const followed = new Map(); // run id (text) → Column
 let socket = null;
@@ -138,7 +139,8 @@ class Column {
     this.run = element.dataset.run;
     this.seq = 0;
     this.outputs = new Map(); // "text 0" → Output
-    this.body = element.querySelector(".col__body");
+    this.cell = element.classList.contains("cell"); // of a grid: small, and fetched at its end
+    this.body = element.querySelector(this.cell ? ".cell__body" : ".col__body");
     this.atEnd = true;
     this.began = performance.now();
     this.first = null; // ms until the first text, by the server's clock
@@ -146,7 +148,8 @@ class Column {
     this.last = 0;
     this.chunks = 0;
     this.usage = null;
-    this.body.addEventListener("scroll", () => this.scrolled(), { passive: true });
+    this.sentAt = 0; // when its turn came, by ours; a cell only
+    if (!this.cell) this.body.addEventListener("scroll", () => this.scrolled(), { passive: true });
   }
 
   // Only the row that follows on the last one; a gap means that something was lost on the way.
@@ -235,10 +238,15 @@ class Column {
   }
 
   // Timers run by our clock, everything measured comes from the server's.
-  tell() {
+  // `before`: how many runs of its connection wait before it, below 0 for one that is sent.
+  tell(before = 0) {
     const badge = this.element.querySelector("[data-badge]");
     const queued = this.element.dataset.status === "queued";
     const elapsed = performance.now() - this.began;
+    if (this.cell && this.first === null) {
+      if (badge) badge.textContent = this.turn(before);
+      return;
+    }
     if (this.first === null) {
       if (badge) badge.textContent = `${queued ? "Queued" : "Waiting"} ${seconds(elapsed)}`;
       this.metric(queued ? "wait" : "total", seconds(elapsed));
@@ -253,6 +261,13 @@ class Column {
     if (this.chunks > 1 && this.last > this.first) {
       this.metric("speed", `~${(((this.chunks - 1) * 1000) / (this.last - this.first)).toFixed(1)} tok/s`);
     }
+  }
+
+  turn(before) {
+    if (before > 0) return `Waits, ${before} before it`;
+    if (before === 0) return "Next";
+    this.sentAt ||= performance.now();
+    return `Sent ${seconds(performance.now() - this.sentAt)}`;
   }
 
   // Whether the page holds exactly what the record holds.
@@ -323,7 +338,7 @@ let told = -1;
 function tellRunning() {
   const running = followed.size;
   const progress = outputs()?.querySelector("[data-progress]");
-  const all = document.querySelectorAll("#outputs [data-run]").length;
+  const all = Number(outputs()?.dataset.total) || document.querySelectorAll("#outputs [data-run]").length;
   if (progress) progress.textContent = running && all > 1 ? `${running} of ${all} running` : "";
   const stop = outputs()?.querySelector("[data-stop-all]");
   if (stop) stop.hidden = !running;
@@ -418,14 +433,22 @@ function draw() {
 async function finish(ends) {
   const same = [];
   const other = [];
+  const cells = [];
   for (const end of ends) {
     const column = followed.get(String(end.run));
     if (!column) continue;
     column.draw();
+    if (column.cell) {
+      cells.push(end.run);
+      continue;
+    }
     ((await column.agrees(end)) ? same : other).push(end.run);
     announce(column, end);
   }
-  if (same.length + other.length) fetchEnds(same, other);
+  for (let at = 0; at < Math.max(same.length, other.length); at += MOST_FETCHED) {
+    fetchEnds(same.slice(at, at + MOST_FETCHED), other.slice(at, at + MOST_FETCHED));
+  }
+  if (cells.length) document.dispatchEvent(new CustomEvent("playground:ended", { detail: { runs: cells } }));
 }
 
 // `ends` swaps head, endings and foot around a text that is right already; `ids` whole columns.
@@ -435,6 +458,22 @@ function fetchEnds(same, other) {
   url.searchParams.set("ends", same.join(","));
   url.searchParams.set("ids", other.join(","));
   htmx.ajax("GET", url.pathname + url.search, { source: outputs(), swap: "none" });
+}
+
+// How many runs of its connection wait before each one of the page; they go in their order.
+function queues() {
+  const lines = new Map();
+  for (const { run, element } of followed.values()) {
+    const { queue, room } = element.dataset;
+    if (!queue) continue;
+    if (!lines.has(queue)) lines.set(queue, { room: Number(room), runs: [] });
+    lines.get(queue).runs.push(Number(run));
+  }
+  const found = new Map();
+  for (const { room, runs } of lines.values()) {
+    runs.sort((a, b) => a - b).forEach((run, at) => found.set(String(run), at - room));
+  }
+  return found;
 }
 
 // --- what is said -----------------------------------------------------------------------------
@@ -463,7 +502,8 @@ function trouble(text) {
 
 setInterval(() => {
   if (!followed.size) return;
-  for (const column of followed.values()) column.tell();
+  const standing = queues();
+  for (const column of followed.values()) column.tell(standing.get(column.run));
   const now = performance.now();
   const flowing = now - lastWord < ASK_AGAIN;
   if (now - lastFollow > (flowing ? ASK_AGAIN : SILENCE)) follow();
@@ -475,8 +515,19 @@ setInterval(() => {
   }
 }, 250);
 
-document.addEventListener("htmx:afterSettle", look);
-document.addEventListener("htmx:oobAfterSwap", look);
+// One answer may swap a hundred cells: they are looked at together.
+let looking = false;
+function lookSoon() {
+  if (looking) return;
+  looking = true;
+  queueMicrotask(() => {
+    looking = false;
+    look();
+  });
+}
+
+document.addEventListener("htmx:afterSettle", lookSoon);
+document.addEventListener("htmx:oobAfterSwap", lookSoon);
 document.addEventListener("htmx:historyRestore", look);
 document.addEventListener("visibilitychange", () => {
   if (!document.hidden) schedule();

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.fake_provider import FakeProvider
+from tests.fake_provider import DONE, FIN, FakeProvider, Reply, text_event, words
 from tests.server import Server
 
 pytestmark = pytest.mark.browser
@@ -59,3 +59,96 @@ def test_a_file_gives_the_rows(page: Page, tmp_path: Path) -> None:
     expect(page.locator("[data-table-chip]")).to_contain_text("good.csv: 3 rows of text, label")
     expect(page.locator("[data-error-for=variables]")).to_be_hidden()
     expect(page.locator("#plan")).to_contain_text("3 rows = 3 requests")
+
+
+def press(page: Page) -> None:
+    page.get_by_role("textbox", name="Prompt", exact=True).press("Control+Enter")
+
+
+def test_a_grid_of_six_by_five_fills_and_was_counted_right(
+    page: Page, fake: FakeProvider, server: Server
+) -> None:
+    fake.clear()
+    fake.reply_with(lambda request: words(6, 40, prefix=f"t{request.json['temperature']}-"))
+    prompt(page, "Grid")
+    parameter(page, "temperature", "0..1/0.2")
+    parameter(page, "top_p", "0.2, 0.4, 0.6, 0.8, 1")
+    expect(page.locator("#plan")).to_contain_text("temperature 6 × top_p 5 = 30 requests")
+    expect(page.locator("[data-run-label]")).to_have_text("Run 30")
+    expect(page.locator("[data-path=temperature] [data-sweep]")).to_contain_text("6 values")
+    press(page)
+    cells = page.locator(".grid .cell")
+    expect(cells).to_have_count(30)
+    expect(page.locator(".grid tbody tr")).to_have_count(6)
+    page.reload()
+    expect(page.locator(".grid .cell[data-status=completed]")).to_have_count(30, timeout=60_000)
+    assert len(fake.posts) == 30
+    pairs = {(post.json["temperature"], post.json["top_p"]) for post in fake.posts}
+    assert len(pairs) == 30
+    assert 0 in {temperature for temperature, _ in pairs}
+    third = page.get_by_role("article", name="Column A, temperature 0.4, top_p 0.6")
+    expect(third).to_contain_text("t0.4-5")
+    saved = "SELECT count(*) AS n FROM playground_run WHERE status = 'completed'"
+    assert server.rows(saved + " AND coordinates LIKE '%top_p%'")[0]["n"] == 30
+
+
+def test_a_cell_opens_to_its_full_column(page: Page, fake: FakeProvider) -> None:
+    fake.clear()
+    fake.reply_with(words(5, None))
+    prompt(page, "Open me")
+    parameter(page, "temperature", "0, 1")
+    press(page)
+    expect(page.locator(".cell[data-status=completed]")).to_have_count(2)
+    link = page.get_by_role("link", name="Open Column A, temperature 1")
+    link.focus()
+    link.press("Enter")
+    dialog = page.get_by_role("dialog", name="Column A, temperature 1")
+    expect(dialog.locator(".col .out")).to_contain_text("w0 w1 w2")
+    expect(dialog.locator("[data-metric=tokens]")).not_to_have_text("–")
+    page.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()
+
+
+def test_ten_repeats_are_grouped(page: Page, fake: FakeProvider) -> None:
+    fake.clear()
+    said = ["The heron waits.", "The heron  waits.", "The heron hunts."]
+    answers = iter([said[i % 3] for i in range(10)])
+    fake.reply_with(lambda _: Reply(pieces=[text_event(next(answers)), FIN, DONE]))
+    prompt(page, "Ten")
+    page.get_by_label("Repeat", exact=True).fill("10")
+    expect(page.locator("#plan")).to_contain_text("10 repeats = 10 requests")
+    press(page)
+    expect(page.locator(".same")).to_have_count(2)
+    assert len(fake.posts) == 10
+    pile = page.locator(".pile")
+    expect(pile).to_contain_text("2 different of 10")
+    expect(pile).to_contain_text("70 % agree")
+    expect(pile).to_contain_text("same up to word 2")
+    expect(page.locator(".same").first).to_contain_text("7×")
+    expect(page.locator(".same").first).to_contain_text("but for white space")
+    expect(page.locator(".same").first.get_by_role("link")).to_have_count(7)
+
+
+def test_two_hundred_wait_in_sight_and_stop_at_once(
+    page: Page, fake: FakeProvider, server: Server
+) -> None:
+    fake.clear()
+    fake.reply_with(Reply(pieces=[text_event("Par")], end="hold"))
+    server.connect("six", fake.url, "--model", "m", "--parallel", "6")
+    page.reload()
+    prompt(page, "Many")
+    page.locator("[data-connection]").select_option(label="six")
+    parameter(page, "temperature", "0, 0.5, 1, 1.5")
+    page.get_by_label("Repeat", exact=True).fill("50")
+    expect(page.locator("[data-run-label]")).to_have_text("Run 200")
+    press(page)
+    expect(page.locator(".cell")).to_have_count(200)
+    expect(page.locator(".cell[data-status=running]")).to_have_count(6)
+    expect(page.locator(".cell [data-badge]").nth(6)).to_have_text("Next")
+    expect(page.locator(".cell [data-badge]").nth(21)).to_have_text("Waits, 15 before it")
+    assert len(fake.posts) == 6
+    page.reload()
+    expect(page.locator(".cell[data-status=running]")).to_have_count(6)
+    page.keyboard.press("Escape")
+    expect(page.locator(".cell[data-status=cancelled]")).to_have_count(200, timeout=30_000)
+    assert len(fake.posts) == 6
