@@ -1,5 +1,6 @@
 """The grid of a comparison, its cells, and its table of rows."""
 
+import json
 import re
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +13,7 @@ from playground.models import Choice, Comparison, Connection, Process, Run, User
 from playground.models.choices import packed
 from playground.views.grid import grids, light
 from tests.conftest import request_to
+from tests.server import document
 
 pytestmark = pytest.mark.django_db
 
@@ -191,10 +193,15 @@ def test_odd_ids_are_not_found(client: Client, alice: User, ids: str) -> None:
 
 
 def test_a_big_grid_takes_few_queries(
-    made: Made, client: Client, alice: User, django_assert_max_num_queries: Any
+    made: Made,
+    client: Client,
+    alice: User,
+    connection: Connection,
+    django_assert_max_num_queries: Any,
 ) -> None:
     places = [Place(0, {"values": {"seed": str(i)}}) for i in range(300)]
-    comparison = made(places, {"fields": ["seed"]}, ["x"] * 300)
+    form = json.dumps(document({"connection": connection.pk}, values={"seed": "0..299/1"}))
+    comparison = made(places, {"fields": ["seed"]}, ["x"] * 300, document=form)
     client.force_login(alice)
     with django_assert_max_num_queries(60):
         page = client.get(comparison.get_absolute_url()).content.decode()
