@@ -176,6 +176,8 @@ class Runner:
 
     async def stop_all(self, runs: Sequence[Run]) -> None:
         """Hundreds at once: what waits is closed by one UPDATE, what runs is cancelled."""
+        if not runs:
+            return
         await self._ready()
         asked = Run.objects.filter(pk__in=[run.pk for run in runs])
         async with self._filling:  # so that none of them is claimed meanwhile
