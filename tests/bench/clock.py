@@ -1,0 +1,70 @@
+"""A backend for measuring: every token is the time at which it was sent.
+
+`python -m tests.bench.clock` prints its base URL. Rate and number of tokens come from the prompt,
+as in `rate=50 n=200`; the text of a token is `time.monotonic()` in seconds and a blank, so that a
+reader on the same machine can subtract. It knows completions, streamed, and the list of models.
+"""
+
+import asyncio
+import json
+import re
+import time
+
+HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: %s\r\n"
+
+
+def event(choices: list[dict[str, object]], **more: object) -> bytes:
+    """One event in one chunk of HTTP."""
+    fields = {"id": "clock", "object": "text_completion", "created": 1, "model": "clock"}
+    data = b"data: " + json.dumps({**fields, "choices": choices, **more}).encode() + b"\n\n"
+    return chunk(data)
+
+
+def chunk(data: bytes) -> bytes:
+    return b"%x\r\n%s\r\n" % (len(data), data)
+
+
+async def stream(writer: asyncio.StreamWriter, rate: float, n: int) -> None:
+    writer.write(HEAD % b"text/event-stream" + b"transfer-encoding: chunked\r\n\r\n")
+    began = time.monotonic()
+    for index in range(n):
+        wait = began + index / rate - time.monotonic()
+        if wait > 0:
+            await asyncio.sleep(wait)
+        text = f"{time.monotonic():.6f} "
+        writer.write(event([{"index": 0, "text": text, "logprobs": None, "finish_reason": None}]))
+    usage = {"prompt_tokens": 2, "completion_tokens": n, "total_tokens": n + 2}
+    writer.write(event([{"index": 0, "text": "", "logprobs": None, "finish_reason": "stop"}]))
+    writer.write(event([], usage=usage) + chunk(b"data: [DONE]\n\n") + b"0\r\n\r\n")
+    await writer.drain()
+
+
+async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    try:
+        while True:
+            head = await reader.readuntil(b"\r\n\r\n")
+            length = re.search(rb"(?i)content-length: *(\d+)", head)
+            body = await reader.readexactly(int(length[1])) if length else b""
+            if b"/completions" in head.partition(b"\r\n")[0]:
+                asked = dict(re.findall(r"\b(rate|n)=([\d.]+)", body.decode()))
+                await stream(writer, float(asked.get("rate", 50)), int(asked.get("n", 200)))
+            else:
+                known = json.dumps({"object": "list", "data": [{"id": "clock", "object": "model"}]})
+                sized = b"content-length: %d\r\n\r\n%s" % (len(known), known.encode())
+                writer.write(HEAD % b"application/json" + sized)
+    except (asyncio.IncompleteReadError, ConnectionError):
+        pass
+    finally:
+        writer.close()
+
+
+async def main() -> None:
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, backlog=2048)
+    port = server.sockets[0].getsockname()[1]
+    print(f"http://127.0.0.1:{port}/v1", flush=True)
+    async with server:
+        await server.serve_forever()
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -1,0 +1,178 @@
+"""What a streamed token costs: the playground against a bare httpx client, in one run.
+
+`python -m tests.bench.streams [--streams 1,20,50,100,200] [--seconds 10]` prints a table. A token
+is relayed to a socket and stored; CPU is the server's own (`/proc`), lag is from the backend's
+write to the socket's frame, both in this machine's one monotonic clock.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.follower import Follower
+from tests.server import ROOT, Person, Server, document
+
+COLUMNS = 10  # of one comparison
+RATE = 50.0  # tokens a second of one stream
+
+
+@dataclass(frozen=True)
+class Measured:
+    streams: int
+    cpu: float  # microseconds a token
+    lag50: float  # milliseconds
+    lag99: float
+    first50: float
+    memory: float  # MB resident at the end; 0 for the floor
+    wrong: int  # transcripts that were not what was sent
+
+
+class Watcher(Follower):
+    """A follower that notes how late each token is."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.lags: list[float] = []
+        self.firsts: list[float] = []
+        self._noted: set[tuple[int, int]] = set()  # rows; one comes again after a gap
+
+    def _take(self, message: dict[str, Any]) -> bool:
+        now = time.monotonic()
+        for row in message.get("events", []):
+            place = row["run"], row["seq"]
+            texts = [] if place in self._noted else row["events"]
+            self._noted.add(place)
+            for kind, _, data, *_ in texts:
+                if kind == "text":
+                    lags = [(now - float(sent)) * 1000 for sent in data.split()]
+                    if row["seq"] == 1:
+                        self.firsts.append(lags[0])
+                    self.lags += lags
+        return super()._take(message)
+
+
+@contextmanager
+def clock() -> Iterator[str]:
+    """The clock as a process of its own; its base URL."""
+    command = [sys.executable, "-m", "tests.bench.clock"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        try:
+            yield process.stdout.readline().strip()
+        finally:
+            process.kill()
+
+
+def cpu_seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def megabytes(pid: int) -> float:
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(status.partition("VmRSS:")[2].split()[0]) / 1024
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    ordered = sorted(values)
+    return ordered[min(int(len(ordered) * share), len(ordered) - 1)] if ordered else 0.0
+
+
+def floor(url: str, streams: int, rate: float, n: int) -> Measured:
+    command = [sys.executable, "-m", "tests.bench.httpx_reader", url, *map(str, (streams, rate, n))]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    said = json.loads(done.stdout)
+    return _measured(streams, said["cpu"], said["lags"], said["firsts"], 0, 0)
+
+
+def playground(server: Server, person: Person, connection: int, streams: int, n: int) -> Measured:
+    assert server.process
+    pid = server.process.pid
+    before = cpu_seconds(pid)
+    prompt = f"rate={RATE} n={n}"
+    groups = []
+    for start in range(0, streams, COLUMNS):
+        columns = [{"connection": connection}] * min(COLUMNS, streams - start)
+        groups.append(person.run(document(*columns, prompt=prompt))[1])
+    watchers = [
+        Watcher(f"ws://127.0.0.1:{server.port}/ws/", person.socket_headers, group)
+        for group in groups
+    ]
+
+    async def follow() -> None:
+        await asyncio.gather(*(watcher.follow() for watcher in watchers))
+
+    asyncio.run(follow())
+    used = cpu_seconds(pid) - before
+    lags = [lag for each in watchers for lag in each.lags]
+    firsts = [first for each in watchers for first in each.firsts]
+    wrong = sum(len(each.wrong()) for each in watchers) + (len(lags) != streams * n)
+    return _measured(streams, used, lags, firsts, megabytes(pid), wrong)
+
+
+def _measured(
+    streams: int,
+    cpu: float,
+    lags: Sequence[float],
+    firsts: Sequence[float],
+    memory: float,
+    wrong: int,
+) -> Measured:
+    return Measured(
+        streams,
+        cpu / max(len(lags), 1) * 1e6,
+        percentile(lags, 0.5),
+        percentile(lags, 0.99),
+        statistics.median(firsts) if firsts else 0.0,
+        memory,
+        wrong,
+    )
+
+
+HEADINGS = "streams     who         µs CPU/token  lag p50 ms  p99 ms  first ms  MB    wrong"
+
+
+def line(who: str, each: Measured) -> str:
+    return (
+        f"{each.streams:>7}     {who:<12}{each.cpu:>12.0f}{each.lag50:>12.1f}{each.lag99:>8.1f}"
+        f"{each.first50:>10.1f}{each.memory:>6.0f}{each.wrong:>7}"
+    )
+
+
+def measure(streams: Sequence[int], seconds: float) -> Iterator[str]:
+    """The lines of the table, as they are measured."""
+    n = int(RATE * seconds)
+    yield HEADINGS
+    with clock() as url, tempfile.TemporaryDirectory() as folder, Server(Path(folder)) as server:
+        connection = server.connect("clock", url)
+        person = server.user()
+        playground(server, person, connection, 1, 20)  # what is made lazily is made
+        for count in streams:
+            bare = floor(url, count, RATE, n)
+            ours = playground(server, person, connection, count, n)
+            yield line("httpx", bare)
+            yield line("playground", ours) + f"   {ours.cpu / bare.cpu:.2f} × the floor's CPU"
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--streams", default="1,20,50,100,200")
+    options.add_argument("--seconds", type=float, default=10)
+    asked = options.parse_args(arguments)
+    for text in measure([int(each) for each in asked.streams.split(",")], asked.seconds):
+        print(text, flush=True)
+
+
+if __name__ == "__main__":
+    main()
