@@ -23,6 +23,7 @@ MAP = {
     "playground.query": (VALUES, "values"),
     "playground.words": (VALUES, "values"),
     "playground.agreement": (VALUES, "values"),
+    "playground.answers": (VALUES, "values"),
     "playground.axes": (VALUES, "values"),
     "playground.tables": (VALUES, "values"),
     "playground.alignment": (VALUES, "values"),

@@ -1,6 +1,9 @@
 """The grid of a comparison, its cells, and its table of rows."""
 
+import csv
+import io
 import json
+import math
 import re
 from collections.abc import Callable
 from typing import Any
@@ -9,6 +12,7 @@ import pytest
 from django.test import Client
 
 from playground.axes import Place
+from playground.completion import CompletionRequest
 from playground.models import Choice, Comparison, Connection, Process, Run, User
 from playground.models.choices import packed
 from playground.views.grid import grids, light
@@ -206,3 +210,99 @@ def test_a_big_grid_takes_few_queries(
     with django_assert_max_num_queries(60):
         page = client.get(comparison.get_absolute_url()).content.decode()
     assert page.count('class="cell"') == 300
+
+
+# --- The table -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def rows(made: Made) -> Comparison:
+    """Two columns by two rows, with the probabilities of their first tokens."""
+    values = [{"text": "=fine"}, {"text": "bad"}]
+    places = [Place(c, {"row": r}) for c in (0, 1) for r in (0, 1)]
+    comparison = made(places, {"fields": [], "names": ["text"], "rows": values})
+    for run, share in zip(comparison.runs.order_by("position"), (0.5, 0.25, 1, 0.125), strict=True):
+        top = [
+            {"token": " Yes", "logprob": math.log(share)},
+            {"token": "yes", "logprob": math.log(share / 2)},
+        ]
+        tokens = [{"token": " Yes", "logprob": math.log(share), "top": top}]
+        end(run, "+1\n", packed_logprobs=packed(tokens))
+    return comparison
+
+
+def exported(client: Client, comparison: Comparison, query: str = "") -> list[list[str]]:
+    answer = client.get(f"{comparison.get_absolute_url()}table.csv{query}")
+    assert answer.headers["Content-Type"] == "text/csv; charset=utf-8"
+    return list(csv.reader(io.StringIO(answer.content.decode(), newline="")))
+
+
+def test_a_table_is_exported_without_formulas(
+    client: Client, alice: User, rows: Comparison
+) -> None:
+    client.force_login(alice)
+    assert exported(client, rows) == [
+        ["row", "text", "A", "B"],
+        ["1", "'=fine", "'+1\n", "'+1\n"],
+        ["2", "bad", "'+1\n", "'+1\n"],
+    ]
+
+
+def test_answer_tokens_are_columns_with_probabilities(
+    client: Client, alice: User, rows: Comparison
+) -> None:
+    client.force_login(alice)
+    assert exported(client, rows, "?what=tokens")[1] == [
+        "1", "'=fine", "0.5", "0.25", "1.0", "0.5",
+    ]  # fmt: skip
+    merged = exported(client, rows, "?what=tokens&merge=1")
+    assert merged[0] == ["row", "text", "A: yes", "B: yes"]
+    assert merged[2] == ["2", "bad", "0.375", "0.1875"]
+
+
+def test_the_table_shows_outputs_or_distributions(
+    client: Client, alice: User, rows: Comparison
+) -> None:
+    client.force_login(alice)
+    address = f"{rows.get_absolute_url()}table/"
+    page = client.get(address).content.decode()
+    assert "=fine" in page
+    assert page.count('class="grid__text"') == 4
+    tokens = client.get(address + "?what=tokens").content.decode()
+    assert "50.0 %" in tokens
+    assert 'width="25.0"' in tokens
+
+
+def test_a_list_of_prompts_is_a_table_too(
+    client: Client, alice: User, connection: Connection, made: Made
+) -> None:
+    asked = CompletionRequest(
+        "local", "completions", "m", "llama.cpp", prompt=["one", "two"], values={"n": 2}
+    )
+    comparison = made([Place(0)], {})
+    Run.objects.update(request=asked.to_json())
+    end(comparison.runs.get(), "1a", "1b", "2a", "2b")
+    client.force_login(alice)
+    assert exported(client, comparison) == [
+        ["row", "prompt", "A #1", "A #2"],
+        ["1", "one", "1a", "1b"],
+        ["2", "two", "2a", "2b"],
+    ]
+    assert "As a table" in client.get(comparison.get_absolute_url()).content.decode()
+
+
+def test_a_run_without_an_answer_says_why(client: Client, alice: User, made: Made) -> None:
+    comparison = made(repeats(2), {"fields": []}, ["x"])
+    last = comparison.runs.get(position=1)
+    end(last, status="cancelled")
+    client.force_login(alice)
+    assert exported(client, comparison)[1] == ["1", "x", "cancelled"]
+    assert "Stopped" in client.get(f"{comparison.get_absolute_url()}table/").content.decode()
+
+
+def test_a_stranger_gets_no_table(
+    client: Client, alice: User, charlie: User, rows: Comparison
+) -> None:
+    client.force_login(charlie)
+    for name in ("table/", "table.csv"):
+        assert client.get(rows.get_absolute_url() + name).status_code == 404

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from django import template
 
+from playground import probabilities
 from playground.agreement import Group
 from playground.models import Comparison, Run
 from playground.views import grid
@@ -43,3 +44,25 @@ def repeat_number(run: Run) -> int | None:
 @register.filter
 def percent(part: int, whole: int) -> int:
     return round(100 * part / whole) if whole else 0
+
+
+@register.filter
+def share_of(tokens: dict[str, float], token: str) -> float | None:
+    return tokens.get(token)
+
+
+@register.filter
+def bar(share: float) -> str:
+    """The width of a bar, as an SVG attribute."""
+    return f"{100 * min(share, 1):.1f}"
+
+
+@register.filter
+def share_text(share: float) -> str:
+    value = 100 * share
+    return f"{value:.1f} %" if value >= 0.05 or not value else f"{value:.1g} %"
+
+
+@register.filter(name="visible")
+def _visible(text: str) -> str:
+    return probabilities.visible(text)
