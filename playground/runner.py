@@ -8,7 +8,8 @@ import contextvars
 import functools
 import logging
 import time
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
+from contextlib import aclosing
 from typing import Any
 
 from django.conf import settings
@@ -17,7 +18,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from playground.axes import Place
-from playground.completion import CompletionRequest, ErrorKind, RunStatus
+from playground.completion import CompletionRequest, ErrorKind, RunStatus, StreamEvent
 from playground.database import in_thread
 from playground.hub import RESTARTING, Item, hub
 from playground.log import Ending, never_sent
@@ -291,9 +292,14 @@ class Runner:
     async def _record(self, run: Run) -> None:
         if run.connection is None:
             raise ProviderError("This connection was deleted.", ErrorKind.CONNECTION)
+        # Closed before we go on, also by a stop: what a stop says of the connection is then true.
+        async with aclosing(events_of(run.connection, run, run.request_value())) as events:
+            await self._take(run.pk, events)
+
+    async def _take(self, run: int, events: AsyncIterator[StreamEvent]) -> None:
         length = count = 0
-        async for event in events_of(run.connection, run, run.request_value()):
-            self._recorder.add(run.pk, event)
+        async for event in events:
+            self._recorder.add(run, event)
             count += 1
             length += len(event.data) if isinstance(event.data, str) else 0
             if length > LONGEST_OUTPUT:

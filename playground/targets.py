@@ -5,7 +5,8 @@ costs nothing, and nothing has come yet. Then the request is sent once more, wit
 says that the key is known and may not do this; another one would not be asked for.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
 from typing import NamedTuple, TypeVar
 
 from django.conf import settings
@@ -98,15 +99,16 @@ def _used(way: Way, run: Run | None) -> Way:
 
 async def events_of(
     connection: Connection, run: Run, request: CompletionRequest
-) -> AsyncIterator[StreamEvent]:
+) -> AsyncGenerator[StreamEvent]:
     """What the provider answers to a run. Raises ProviderError."""
     provider = PROVIDERS[request.provider]
     way = await in_thread(way_of, connection, run)
     silent = True
     try:
-        async for event in provider.stream(way.target, request):
-            silent = False
-            yield event
+        async with aclosing(provider.stream(way.target, request)) as events:
+            async for event in events:
+                silent = False
+                yield event
     except ProviderError as error:
         other = await in_thread(other_way, connection, way, error, run)
         if other is None or not silent:
@@ -115,8 +117,9 @@ async def events_of(
         await _accepted(way)
         return
     yield StreamEvent("warning", STOOD_IN, -1, 0.0)
-    async for event in provider.stream(other.target, request):
-        yield event
+    async with aclosing(provider.stream(other.target, request)) as events:
+        async for event in events:
+            yield event
 
 
 async def asked(connection: Connection, ask: Callable[[Target], Awaitable[Answer]]) -> Answer:

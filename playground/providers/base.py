@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
@@ -74,7 +74,7 @@ class Provider:
 
     async def stream(
         self, target: Target, request: CompletionRequest
-    ) -> AsyncIterator[StreamEvent]:
+    ) -> AsyncGenerator[StreamEvent]:
         """Raises ProviderError; what was yielded before stays valid."""
         if not target.key and self.wants_key(target.base_url):
             raise ProviderError(

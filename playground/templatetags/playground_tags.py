@@ -165,6 +165,19 @@ def one_decimal(value: float | None) -> str:
 
 
 @register.filter
+def speed(value: float | None) -> str:
+    return f"{value:.1f} tok/s" if value is not None else ""
+
+
+@register.filter
+def tokens_in_out(run: Run) -> str:
+    if run.prompt_tokens is None and run.completion_tokens is None:
+        return "–"
+    pair = (run.prompt_tokens, run.completion_tokens)
+    return " / ".join("?" if each is None else f"{each:,}" for each in pair)
+
+
+@register.filter
 def thousands(value: int | None) -> str:
     return f"{value:,}" if value is not None else ""
 

@@ -2,6 +2,7 @@
 
 import json
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -83,6 +84,44 @@ def _call(call: dict[str, Any]) -> dict[str, str]:
         "id": str(call.get("id") or ""),
         "arguments": arguments,
     }
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One step of a stop; `at`: milliseconds since the run began, None where it has not come."""
+
+    words: str
+    at: float | None
+
+
+@register.filter
+def stages(run: Run) -> list[Stage]:
+    """How a stop went: asked → connection closed → saved; [] where nobody asked."""
+    if run.cancel_requested_at is None or not (run.live or run.status == RunStatus.CANCELLED):
+        return []
+    began = run.started_at or run.created_at
+    asked = _ms(run.cancel_requested_at - began)
+    saved = _ms(run.finished_at - began) if run.finished_at else None
+    found = [Stage("Asked to stop", asked)]
+    if run.started_at is None and not run.live:
+        found.append(Stage("Never sent", asked))
+    else:
+        # Nothing that came can be closed before it was asked for; two clocks measure the two.
+        closed = None if run.live else max(asked, run.total_ms or asked)
+        found.append(Stage("Connection to the backend closed", closed))
+    return [*found, Stage("Saved" if run.live else _kept(run), saved)]
+
+
+def _ms(span: timedelta) -> float:
+    return max(0.0, span.total_seconds() * 1000)
+
+
+def _kept(run: Run) -> str:
+    characters = sum(len(choice.text) for choice in run.choices.all())
+    if not characters:
+        return "Saved, without text"
+    billed = f", {run.completion_tokens:,} tokens counted" if run.completion_tokens else ""
+    return f"Saved with {characters:,} characters{billed}"
 
 
 @register.filter

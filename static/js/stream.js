@@ -244,16 +244,19 @@ class Column {
     const queued = this.element.dataset.status === "queued";
     const elapsed = performance.now() - this.began;
     if (this.cell && this.first === null) {
-      if (badge) badge.textContent = this.turn(before);
+      if (badge && !("stopping" in this.element.dataset)) badge.textContent = this.turn(before);
       return;
     }
+    const stopping = "stopping" in this.element.dataset;
+    if (badge && stopping) badge.textContent = "Stopping";
     if (this.first === null) {
-      if (badge) badge.textContent = `${queued ? "Queued" : "Waiting"} ${seconds(elapsed)}`;
+      if (badge && !stopping) badge.textContent = `${queued ? "Queued" : "Waiting"} ${seconds(elapsed)}`;
       this.metric(queued ? "wait" : "total", seconds(elapsed));
+      if (queued) this.element.querySelector(".waited")?.removeAttribute("hidden");
       return;
     }
     const total = this.first + performance.now() - this.firstAt;
-    if (badge) badge.textContent = seconds(total);
+    if (badge && !stopping) badge.textContent = seconds(total);
     this.metric("first", duration(this.first));
     this.metric("total", seconds(total));
     const tokens = this.usage?.completion_tokens ?? this.chunks;
@@ -515,6 +518,17 @@ setInterval(() => {
   }
 }, 250);
 
+// Stop was pressed: said at once; the proof comes with the end of the run.
+document.addEventListener("htmx:beforeRequest", (event) => {
+  const form = event.target;
+  if (!form.matches?.("[data-stop], [data-stop-all]")) return;
+  const columns = form.matches("[data-stop]") ? [form.closest("[data-run]")] : outputs()?.querySelectorAll("[data-run]") ?? [];
+  for (const column of columns) if (followed.has(column?.dataset.run)) column.dataset.stopping = "";
+});
+document.addEventListener("htmx:afterRequest", (event) => {
+  if (!event.target.matches?.("[data-stop], [data-stop-all]") || event.detail.successful) return;
+  for (const column of document.querySelectorAll("[data-stopping]")) delete column.dataset.stopping;
+});
 // One answer may swap a hundred cells: they are looked at together.
 let looking = false;
 function lookSoon() {

@@ -264,3 +264,42 @@ def test_the_word_diff_of_two_columns_by_keyboard_alone(
     page.keyboard.press("Escape")
     expect(dialog).to_be_hidden()
     expect(page.get_by_role("button", name="Diff")).to_be_focused()
+
+
+def test_a_stop_is_proved_and_the_proof_stays(page: Page, fake: FakeProvider) -> None:
+    fake.reply_with(Reply(pieces=[text_event("half an answer")], end="hold"))
+    column = run(page)
+    expect(column.locator(".out").first).to_contain_text("half")
+    page.keyboard.press("Escape")
+    finished(column, "cancelled")
+    steps = column.get_by_role("list", name="How the stop went").get_by_role("listitem")
+    expect(steps).to_have_count(3)
+    expect(steps.nth(1)).to_contain_text("Connection to the backend closed")
+    expect(steps.nth(2)).to_contain_text("Saved with 14 characters")
+    said = steps.all_inner_texts()
+    page.reload()
+    expect(steps).to_have_count(3)
+    assert steps.all_inner_texts() == said
+
+
+def test_the_best_of_each_metric_is_marked_when_all_are_done(
+    page: Page, fake: FakeProvider, server: Server
+) -> None:
+    hold = threading.Event()
+    fake.on("slow", Reply(pieces=[until(hold), text_event("late"), FIN, DONE]))
+    reply(fake, "early")
+    [row] = server.rows("SELECT id FROM playground_connection WHERE name = 'fake'")
+    settings = [{"connection": row["id"], "model": model} for model in ("quick", "slow")]
+    comparison, _ = server.user().run(document(*settings))
+    page.goto(f"{server.url}/comparisons/{comparison}/")
+    found = page.locator("article[data-run]")
+    finished(found.nth(0))
+    expect(page.locator(".is-best")).to_have_count(0)
+    hold.set()
+    finished(found.nth(1))
+    expect(found.nth(0).locator("[data-metric=total]")).to_have_class("is-best")
+    expect(found.nth(0).locator("[data-metric=total]")).to_contain_text("best")
+    expect(found.nth(1).locator(".is-best")).to_have_count(0)
+    page.reload()
+    expect(found.nth(0).locator("[data-metric=first]")).to_have_class("is-best")
+    clean(page)
