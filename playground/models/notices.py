@@ -31,6 +31,18 @@ def all_notices() -> list[Notice]:
     return notices(Connection.objects.filter(enabled=True).prefetch_related("keys"))
 
 
+def lost_secrets() -> str:
+    """What to say at the start where the master key does not fit the database; "" where it does."""
+    stored = Connection.objects.prefetch_related("keys")
+    names = [each.name for each in stored if each.locked or each.headers_locked]
+    if not names:
+        return ""
+    return (
+        f"The stored secrets of {', '.join(names)} cannot be decrypted: the master key is another "
+        "one than they were stored under. "
+    ) + LOST.format(what="them in the admin site")
+
+
 def _of(connection: Connection) -> list[tuple[str, str]]:
     found = []
     if connection.locked:

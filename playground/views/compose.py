@@ -21,6 +21,7 @@ from playground import embedded, forms, panel
 from playground.completion import CompletionRequest
 from playground.inputs import Problem
 from playground.models import Comparison, Connection, Memory, OverLimit, Run, Share, reruns
+from playground.models.notices import all_notices
 from playground.models.prices import Price
 from playground.models.runs import letter
 from playground.models.teams import Membership, User
@@ -121,6 +122,7 @@ def _page(user: User, found: Comparison | None, runs: Sequence[Run]) -> dict[str
         "refusal": refusal(membership, connections),
         "backends": _backends(membership),
         "limit": settings.MAX_BODY,
+        "notices": all_notices() if user.is_staff else [],
         "priced": Price.objects.filter(
             connection__in=[each["id"] for each in connections]
         ).exists(),

@@ -12,6 +12,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin
@@ -349,6 +350,34 @@ def run(page: Page, root: str) -> None:
     page.wait_for_selector(".col")
 
 
+def admin(path: str) -> Callable[[Page, str], None]:
+    return lambda page, root: void(page.goto(urljoin(root, f"admin/{path}")))
+
+
+def void(_: object) -> None:
+    """For a lambda that has nothing to give back."""
+
+
+def connection(page: Page, root: str, name: str, key: str) -> None:
+    page.goto(urljoin(root, "admin/playground/connection/"))
+    page.get_by_role("link", name=name, exact=True).click()
+    page.fill("#id_api_key", key)
+    page.fill("#id_key_expires", str(date.today() + timedelta(days=20)))
+    page.click("[name=_test]")
+    page.wait_for_selector("#test .adm__result")
+
+
+def admin_test(page: Page, root: str) -> None:
+    """A backend that refuses the one token."""
+    connection(page, root, "to a broken one", "sk-example-0000001")
+
+
+def admin_rotation(page: Page, root: str) -> None:
+    """Two keys, one after the other: the first retires."""
+    connection(page, root, "local", "sk-example-0000001")
+    connection(page, root, "local", "sk-example-0000002")
+
+
 def login(page: Page, root: str) -> None:
     page.context.clear_cookies()
     page.goto(urljoin(root, "login/"))
@@ -390,6 +419,12 @@ STATES: dict[str, Callable[[Page, str], None]] = {
     "history": history,
     "run": run,
     "run-record": record,
+    "admin-overview": admin(""),
+    "admin-add": admin("playground/connection/add/"),
+    "admin-test": admin_test,
+    "admin-rotation": admin_rotation,
+    "admin-list": admin("playground/connection/"),
+    "admin-audit": admin("playground/auditentry/"),
     "login": login,
 }
 

@@ -34,6 +34,7 @@ from playground.embedded import (
 from playground.management.commands.login_link import login_line
 from playground.management.database import prepare_database
 from playground.models import first_start
+from playground.models.notices import lost_secrets
 from playground.runner import runner
 from playground.upkeep import Upkeep
 
@@ -60,6 +61,8 @@ class Command(BaseCommand):
                 self.say("Preparing the pages…")
                 call_command("collectstatic", interactive=False, verbosity=0)
             admin = first_start()
+            if lost := lost_secrets():
+                self.say(lost)
             with self.embedded_backend():
                 if not no_link:
                     self.say(login_line(admin))
