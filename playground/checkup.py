@@ -8,7 +8,7 @@ passes becomes the active one.
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ from django.utils import timezone
 from playground.completion import CompletionRequest, ErrorKind
 from playground.database import in_thread
 from playground.models import ApiKey, Connection
-from playground.models.audit import record
+from playground.models.audit import Person, acting, actor, record
 from playground.providers import PROVIDERS, Provider, ProviderError, Target
 from playground.targets import LOCKED, LOCKED_HEADERS, target_with
 
@@ -189,10 +189,15 @@ class Checkup:
 async def check_up(connection: Connection) -> Report:
     """Test it, keep the report with it, make a waiting key active that has passed."""
     report = await Checkup(connection, PROVIDERS[connection.provider]).run()
-    return await in_thread(_settle, connection, report)
+    return await in_thread(_settle, connection, report, actor())
 
 
-def _settle(connection: Connection, report: Report) -> Report:
+def _settle(connection: Connection, report: Report, who: str | Callable[[], Person]) -> Report:
+    with acting(who):
+        return _settled(connection, report)
+
+
+def _settled(connection: Connection, report: Report) -> Report:
     for tried in report.keys:
         for key in connection.keys.stored().filter(pk=tried.key):
             if tried.accepted:

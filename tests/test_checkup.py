@@ -136,7 +136,7 @@ async def test_a_backend_that_is_away_says_why_and_rejects_no_key(
     [
         ("/props", {"default_generation_settings": {}, "total_slots": 1}, "llama.cpp"),
         ("/api/version", {"version": "0.9.1"}, "ollama"),
-        ("/api/v0/models", {"data": [], "object": "list"}, "lmstudio"),
+        ("/api/v0/models", {"data": [{"id": "a", "compatibility_type": "gguf"}]}, "lmstudio"),
         ("/version", {"version": "0.11.0"}, "vllm"),
         ("/nothing", {}, "other"),
         (MODELS, {"data": [{"id": "a", "owned_by": "vllm"}]}, "vllm"),
@@ -207,6 +207,8 @@ async def test_save_and_test_saves_first(
     provider.on_path(MODELS, guarded(OLD, NEW))
     answer = await client.post(page, typed | {"api_key": NEW})
     assert answer["Location"] == f"{page}#test"
+    tests = AuditEntry.objects.filter(action="tested").values_list("actor_name", flat=True)
+    assert [name async for name in tests] == ["root", "root"]
     assert await in_thread(state_of, made) == {"0001": "retiring", "0002": "active"}
 
 

@@ -1,7 +1,10 @@
 """The audit log and what is remembered of backends: to look at."""
 
+from typing import Any
+
 from django.contrib import admin
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
 from django.utils.html import format_html_join
 from django.utils.safestring import mark_safe
 
@@ -12,16 +15,19 @@ from playground.models import AuditEntry, Memory
 class AuditAdmin(admin.ModelAdmin):
     """To look at only: a log that somebody can edit proves nothing."""
 
-    list_display = ["at", "who", "action", "kind", "object_name", "what"]
+    list_display = ["when", "actor_name", "action", "kind", "object_name", "what"]
     list_display_links = None
     list_filter = ["kind", "action", "at", "actor_name"]
     search_fields = ["object_name", "actor_name"]
     search_help_text = "Search for the name of a person, a connection, a team…"
     list_per_page = 50
 
-    @admin.display(description="who", ordering="actor_name")
-    def who(self, entry: AuditEntry) -> str:
-        return entry.actor_name
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        return super().changelist_view(request, {"heading": "Audit log", **(extra_context or {})})
+
+    @admin.display(description="time", ordering="at")
+    def when(self, entry: AuditEntry) -> str:
+        return f"{timezone.localtime(entry.at):%Y-%m-%d %H:%M:%S}"
 
     @admin.display(description="what")
     def what(self, entry: AuditEntry) -> str:

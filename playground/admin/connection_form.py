@@ -98,6 +98,8 @@ class ConnectionForm(forms.ModelForm):
         if "base_url" in self.fields:  # not for the embedded connection
             self.fields["base_url"].help_text = addresses()
             self.fields["provider"].help_text = " ".join(p.help for p in PROVIDERS.values())
+        if "teams" in self.fields:
+            self.fields["teams"].widget.can_add_related = False
         if "key_expires" in self.fields and (newest := self.newest_key()):
             self.initial["key_expires"] = newest.expires_on
 

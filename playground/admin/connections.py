@@ -182,7 +182,7 @@ class ConnectionAdmin(admin.ModelAdmin):
         if expires_on and stored.expires_on != expires_on:
             stored.expires_on = expires_on
             stored.save(update_fields=["expires_on"])
-        if stored.state == State.NEW:
+        if stored.state == State.NEW and "_test" not in request.POST:
             sentence = f"The new key …{stored.last_four} waits. It is used once a test has passed."
             messages.warning(request, sentence)
 

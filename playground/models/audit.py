@@ -22,6 +22,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from datetime import datetime
 from typing import Any, TypeVar
 
 from django.conf import settings
@@ -51,6 +52,11 @@ def acting(who: str | Callable[[], Person]) -> Iterator[None]:
         _actor.reset(token)
 
 
+def actor() -> str | Callable[[], Person]:
+    """Who acts now, to hand it to another thread: `with acting(who):`."""
+    return _actor.get() or (lambda: COMMAND_LINE)
+
+
 class AuditQuerySet(models.QuerySet["AuditEntry"]):
     def about(self, obj: models.Model) -> "AuditQuerySet":
         return self.filter(kind=kind_of(obj), object_id=obj.pk)
@@ -59,22 +65,22 @@ class AuditQuerySet(models.QuerySet["AuditEntry"]):
 class AuditEntry(models.Model):
     """One change. Written once; nothing edits or deletes it."""
 
-    at = models.DateTimeField(default=timezone.now, db_index=True)
+    at = models.DateTimeField("time", default=timezone.now, db_index=True)
     actor = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
     )
-    actor_name = models.CharField(max_length=150)
+    actor_name = models.CharField("who", max_length=150)
     action = models.CharField(max_length=30)  # created, changed, deleted, tested, …
     kind = models.CharField(max_length=50)  # of the object: connection, API key, …
     object_id = models.BigIntegerField(null=True)
-    object_name = models.CharField(max_length=200)
+    object_name = models.CharField("of", max_length=200)
     detail = models.TextField(blank=True)  # JSON: {field: [before, after]} or {field: sentence}
 
     objects = AuditQuerySet.as_manager()
 
     class Meta:
         verbose_name = "change"
-        verbose_name_plural = "audit log"
+        verbose_name_plural = "changes"
         ordering = ["-at", "-pk"]
         indexes = [models.Index(fields=["kind", "object_id", "-at"], name="changes_of_an_object")]
 
@@ -173,6 +179,8 @@ def _difference(
         column = field.attname  # type: ignore[union-attr]
         before = old[column] if old else None
         after = getattr(instance, column)
+        if field.many_to_one and before != after:
+            before, after = _named(field, before), _named(field, after)
         if name in secret:
             if word := _secretly(before, after):
                 found[name] = word
@@ -182,6 +190,12 @@ def _difference(
         elif before != after:
             found[name] = [_plain(before) if before is not None else "", _plain(after)]
     return found
+
+
+def _named(field: Any, pk: Any) -> str | None:
+    """What a foreign key points to, in words."""
+    found = field.related_model._base_manager.filter(pk=pk).first() if pk is not None else None
+    return str(found) if found is not None else None
 
 
 def _secretly(before: Any, after: Any) -> str:
@@ -200,6 +214,8 @@ def _is_there(value: Any) -> bool:
 def _plain(value: Any) -> Any:
     if value is None or isinstance(value, bool | int | float):
         return value
+    if isinstance(value, datetime):
+        return f"{value:%Y-%m-%d %H:%M}"
     return storable(str(value))[:LONGEST_VALUE]
 
 

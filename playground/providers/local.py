@@ -9,12 +9,12 @@ from playground.providers.base import NO_TOKENIZER, Provider, Token
 from playground.providers.errors import ProviderError
 from playground.providers.target import Target
 
-# A path that one of them has, and a field of its answer. LM Studio answers unknown paths with an
-# error object and status 200, so the field decides.
+# A path that one of them has, and a field of its answer or of a row of its list. LM Studio answers
+# unknown paths with an error object and status 200, so the field decides.
 SIGNS = (
     ("/props", "llama.cpp", "default_generation_settings"),
     ("/api/version", "ollama", "version"),
-    ("/api/v0/models", "lmstudio", "data"),
+    ("/api/v0/models", "lmstudio", "compatibility_type"),
     ("/version", "vllm", "version"),
 )
 OWNERS = {
@@ -40,7 +40,7 @@ class Local(Provider):
         for path, dialect, field in SIGNS:
             with contextlib.suppress(ProviderError):
                 answer = await self.ask(target, root + path)
-                if isinstance(answer, Mapping) and field in answer:
+                if isinstance(answer, Mapping) and _has(answer, field):
                     return dialect
         return await self._dialect_by_owner(target)
 
@@ -84,6 +84,11 @@ class Local(Provider):
                 Token(id_, str(answer.get(name, "")) if isinstance(answer, Mapping) else "")
             )
         return found
+
+
+def _has(answer: Mapping[str, Any], field: str) -> bool:
+    rows = _rows(answer, "data")
+    return field in answer or any(isinstance(row, Mapping) and field in row for row in rows)
 
 
 def _rows(answer: Any, name: str) -> list[Any]:

@@ -1,10 +1,28 @@
-/* Every page of the admin site: a name for the column that Django leaves without one. */
-for (const each of document.querySelectorAll("th.original:empty")) {
-  const name = document.createElement("span");
-  name.className = "vh";
-  name.textContent = "Stored";
-  each.append(name);
-}
+/* Every page of the admin site: names for what Django leaves without one. */
+(() => {
+  for (const each of document.querySelectorAll("th.original:empty")) {
+    const name = document.createElement("span");
+    name.className = "vh";
+    name.textContent = "Stored";
+    each.append(name);
+  }
+  const heading = (cell) => cell.closest("table")?.tHead?.rows[0]?.cells[cell.cellIndex]?.textContent.trim();
+  const rowLabel = (field) => field.closest(".form-row")?.querySelector("label, legend")?.textContent.trim();
+  const name = (root) => {
+    for (const field of root.querySelectorAll("input:not([type=hidden]), select, textarea")) {
+      if (field.labels?.length || field.hasAttribute("aria-label")) continue;
+      const cell = field.closest("td");
+      const said = (cell && heading(cell)) || rowLabel(field);
+      if (said) field.setAttribute("aria-label", said.replace(/[:?]$/, ""));
+    }
+  };
+  name(document);
+  document.addEventListener("formset:added", (event) => name(event.target));
+  window.addEventListener("load", () => {
+    for (const each of document.querySelectorAll(".help-tooltip[aria-label]")) each.setAttribute("role", "img");
+    name(document);
+  });
+})();
 
 /* The form of a connection: the address that a service documents, and only what concerns it. */
 (() => {
