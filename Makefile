@@ -5,7 +5,7 @@ PYTHON_BIN = .venv/bin/python
 COMPILE = $(PYTHON_BIN) -m piptools compile --quiet --generate-hashes --strip-extras --allow-unsafe \
 	--no-header --no-emit-index-url --no-emit-trusted-host --no-emit-find-links
 
-.PHONY: run test lint fmt lock screenshots
+.PHONY: run test lint fmt lock bench screenshots
 
 run:
 	@sh deploy/venv.sh
@@ -34,6 +34,10 @@ lock:
 	@sh deploy/venv.sh dev
 	@$(COMPILE) --output-file=requirements.lock pyproject.toml
 	@$(COMPILE) --extra=dev --constraint=requirements.lock --output-file=requirements-dev.lock pyproject.toml
+
+bench:
+	@sh deploy/venv.sh dev
+	@$(PYTHON_BIN) -m tests.bench $(ARGS)
 
 screenshots:
 	@sh deploy/venv.sh dev

@@ -200,12 +200,12 @@ class Finder:
 
     # --- counts ---
 
-    def counted(self, *fields: str) -> Counted:
-        """The newest runs of the search, at most FEW, with these fields."""
+    def counted(self, *fields: str, most: int = FEW) -> Counted:
+        """The newest runs of the search, at most so many, with these fields."""
         rows = self.rows.order_by("-created_at", "-comparison", "-pk").values_list("pk", *fields)
         if not self.sources:
-            found = list(rows[: FEW + 1])
-            return Counted(found[:FEW], len(found) <= FEW)
+            found = list(rows[: most + 1])
+            return Counted(found[:most], len(found) <= most)
         newest = list(rows[: WALK + 1])
         if len(newest) <= WALK:
             return Counted(self._kept(newest), True)

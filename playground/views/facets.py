@@ -19,6 +19,7 @@ from playground.views.asked import Asked
 
 MOST_VALUES = 6  # of a facet
 OFFERED = 8  # completions at once
+RECENT = 2_000  # runs that the counts beside completions are of
 REMEMBERED = 30  # seconds that the counts beside completions are kept
 # Of each: the filter, the field of a run.
 FACETS = {
@@ -169,7 +170,7 @@ def counts_of(request: Request) -> Mapping[str, Mapping[str, int]]:
     found: dict[str, dict[str, int]] | None = cache.get(key)
     if found is None:
         finder = Finder(request.user, query.Query())
-        values = values_of(request, finder.counted("comparison", *FIELDS))
+        values = values_of(request, finder.counted("comparison", *FIELDS, most=RECENT))
         found = {name: dict(counter.most_common()) for name, counter in values.items()}
         cache.set(key, found, REMEMBERED)
     return found

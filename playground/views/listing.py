@@ -16,7 +16,7 @@ from playground.views.asked import Asked
 from playground.views.rows import comparison_rows, light, run_row, run_rows
 from playground.views.saved import views_of
 
-PAGE = 50  # rows on a page
+PAGE = 20  # rows on a page
 UNFOLDED = 100  # runs of a comparison that unfold below its row
 TRY = ("is:starred", "has:error", "rating:>=4", "after:7d")
 FIRST_LINES = 600  # characters of prompt and output in a preview

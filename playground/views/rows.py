@@ -12,7 +12,7 @@ from django.utils import timezone
 from playground.completion import RunStatus
 from playground.models import Comparison, Label, Run
 
-EACH = 4  # runs of a comparison that its row names
+EACH = 3  # runs of a comparison that its row names
 # What a comparison of several runs is: the first of these that one of its runs is.
 URGENCY = (
     RunStatus.RUNNING,

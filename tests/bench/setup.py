@@ -1,6 +1,8 @@
 """Django on the database that is measured; the models may be imported only after that."""
 
 import os
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -22,3 +24,12 @@ def configure(database: str, migrate: bool = True) -> None:
     django.setup()
     if migrate:
         call_command("migrate", verbosity=0)
+
+
+def is_empty(database: str) -> bool:
+    """Whether the database has no runs; asked in a process of its own."""
+    code = (
+        "import sys; from tests.bench.setup import configure; configure(sys.argv[1]);"
+        "from playground.models import Run; sys.exit(Run.objects.exists())"
+    )
+    return not subprocess.run([sys.executable, "-c", code, database], check=False).returncode
