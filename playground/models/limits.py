@@ -192,7 +192,8 @@ class Limit(models.Model):
     @property
     def most(self) -> int:
         """In what is counted: requests, tokens, or units of money."""
-        return int(self.amount * UNITS) if self.is_money else int(self.amount)
+        amount = Decimal(self.amount)
+        return int(amount * UNITS) if self.is_money else int(amount)
 
     def text(self, count: int) -> str:
         """`$3.20` or `12,000`"""
