@@ -47,13 +47,18 @@ def _csv(text: str) -> tuple[list[str], list[list[str]]]:
                 names = _names(cells, line)
             elif len(cells) != len(names):
                 raise BadTable(
-                    f"Line {line} has {len(cells)} values; the header has {len(names)} names."
+                    f"Line {line} has {_counted(len(cells), 'value')};"
+                    f" the header has {_counted(len(names), 'name')}."
                 )
             else:
                 rows.append(cells)
     except csv.Error as error:
         raise BadTable(f"Line {reader.line_num} is no CSV: {error}.") from None
     return names, rows
+
+
+def _counted(count: int, word: str) -> str:
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"
 
 
 def _delimiter(text: str) -> str:

@@ -40,7 +40,7 @@ def test_json_values_keep_their_form() -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("a,b\n1,2\n3\n", "Line 3 has 1 values; the header has 2 names"),
+        ("a,b\n1,2\n3\n", "Line 3 has 1 value; the header has 2 names"),
         ('a,b\n"x\ny",2\n3,4,5\n', "Line 4 has 3 values"),
         ('a,b\n1,"2\n', "no CSV"),
         ("a,\n1,2\n", "column 2 of the header has no name"),

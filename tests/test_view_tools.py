@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import AsyncClient, Client
 
 from playground.models import Connection, User
@@ -122,3 +123,49 @@ def test_a_run_can_be_continued_only_by_who_may_see_it(client: Client, charlie: 
     client.force_login(charlie)
     for source in ("1", "x", "99999999"):
         assert client.get(f"/?continue={source}").status_code == 404
+
+
+# --- The plan, and files of rows -----------------------------------------------------------
+
+
+def test_the_plan_is_what_would_be_sent(
+    client: Client, alice: User, connection: Connection
+) -> None:
+    client.force_login(alice)
+    form = document({"connection": connection.pk, "repeat": 2}, values={"temperature": "0, 1"})
+    found = client.post("/plan/", {"document": json.dumps(form)}).json()
+    assert (found["requests"], found["completions"]) == (4, 4)
+    assert found["columns"][0]["values"] == {"temperature": ["0", "1"]}
+    assert client.post("/plan/", {"document": "["}).status_code == 422
+
+
+def test_a_file_becomes_rows(client: Client, alice: User) -> None:
+    client.force_login(alice)
+    file = SimpleUploadedFile("x.csv", "\ufeffa,b\r\n1,é\r\n".encode())
+    assert client.post("/table/", {"file": file}).json() == {
+        "names": ["a", "b"],
+        "rows": [["1", "é"]],
+    }
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"a,b\n1\n", "Line 2 has 1 value"),
+        (b"a\n\xff\n", "not UTF-8"),
+        (b"", "no rows"),
+        (b"a\n" + b"x" * 5_000_000, "at most 1 MB"),
+    ],
+)
+def test_a_bad_file_is_refused_with_a_sentence(
+    client: Client, alice: User, content: bytes, says: str
+) -> None:
+    client.force_login(alice)
+    answer = client.post("/table/", {"file": SimpleUploadedFile("x.csv", content)})
+    assert answer.status_code == 422
+    assert says in answer.json()["error"]
+
+
+def test_without_a_file_there_are_no_rows(client: Client, alice: User) -> None:
+    client.force_login(alice)
+    assert client.post("/table/", {}).status_code == 422

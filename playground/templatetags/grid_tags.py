@@ -66,3 +66,10 @@ def share_text(share: float) -> str:
 @register.filter(name="visible")
 def _visible(text: str) -> str:
     return probabilities.visible(text)
+
+
+@register.filter
+def place_name(run: Run) -> str:
+    """`Column A, temperature 0.4, row 2, repeat 3`."""
+    number = repeat_number(run)
+    return grid.name_of(run) + (f", repeat {number}" if number else "")

@@ -154,7 +154,7 @@ def _grid(runs: Sequence[Run], axes: dict[str, Any], fields: Sequence[str]) -> G
         top, line = (run.column, across), (place.row, _pairs(place, down))
         tops.setdefault(top, Top(run, across))
         lines.setdefault(line, (place.row, _row_pairs(axes, place.row) + line[1]))
-        stacks.setdefault((line, top), Stack(name=name_of(run, axes))).runs.append(run)
+        stacks.setdefault((line, top), Stack(name=name_of(run))).runs.append(run)
     order = sorted(tops, key=lambda top: (top[0], list(tops).index(top)))
     keys = sorted(lines, key=lambda line: -1 if line[0] is None else line[0])
     return Grid(
@@ -176,7 +176,7 @@ def _row_pairs(axes: dict[str, Any], row: int | None) -> tuple[Pair, ...]:
     return tuple(rows[row].items()) if row is not None and row < len(rows) else ()
 
 
-def name_of(run: Run, axes: dict[str, Any]) -> str:
+def name_of(run: Run) -> str:
     """Of a cell, for whoever hears it: `Column A, temperature 0.4, row 2`."""
     place = run.place
     parts = [f"Column {run.letter}", *(f"{path} {text}" for path, text in place.values.items())]
@@ -209,7 +209,7 @@ def cells(request: Request) -> HttpResponse:
 
 
 def _alone(run: Run) -> tuple[Run, Stack]:
-    return run, Stack([run], name_of(run, {}))
+    return run, Stack([run], name_of(run))
 
 
 def _stacks(runs: Sequence[Run], visible: Any) -> Iterator[Stack]:
@@ -223,7 +223,7 @@ def _stacks(runs: Sequence[Run], visible: Any) -> Iterator[Stack]:
         ]
         piles: dict[Any, Stack] = {}
         for run in newest(light(visible.filter(pk__in=ids))):
-            stack = piles.setdefault(run.place.spot, Stack(name=name_of(run, {})))
+            stack = piles.setdefault(run.place.spot, Stack(name=name_of(run)))
             stack.runs.append(run)
         yield from piles.values()
 

@@ -10,8 +10,7 @@ import argparse
 import re
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,9 @@ from urllib.parse import urljoin
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
+from tests.browser import sweeps
 from tests.browser.conftest import ARGUMENTS, chromium_path
+from tests.browser.steps import number, parameters
 from tests.fake_provider import (
     CREATED,
     FakeProvider,
@@ -416,6 +417,7 @@ STATES: dict[str, Callable[[Page, str], None]] = {
     "columns-again": one_again,
     "presets": presets,
     "drafts-conflict": conflict,
+    **sweeps.STATES,
     "history": history,
     "run": run,
     "run-record": record,
@@ -427,25 +429,6 @@ STATES: dict[str, Callable[[Page, str], None]] = {
     "admin-audit": admin("playground/auditentry/"),
     "login": login,
 }
-
-
-@contextmanager
-def parameters(page: Page) -> Iterator[None]:
-    """The panel, which is a sheet on small screens."""
-    sheet = page.locator('[popovertarget="params"]:not([popovertargetaction])')
-    opened = sheet.is_visible()
-    if opened:
-        sheet.click()
-    yield
-    if opened:
-        page.keyboard.press("Escape")
-
-
-def number(page: Page, path: str, value: str) -> None:
-    with parameters(page):
-        row = page.locator(f'[data-path="{path}"]')
-        row.evaluate("each => { each.closest('[data-group]').open = true; }")
-        row.locator('[data-control="number"] [data-box]').fill(value)
 
 
 def check(page: Page, name: str) -> int:
@@ -624,6 +607,8 @@ def main() -> int:
         broken.reply_with(error_reply(422, {"detail": [{"loc": ["body"], "msg": refusal}]}))
         server.connect("local", works.url, "--model", "field-guide-7b")
         server.connect("to a broken one", broken.url)
+        server.connect("six at once", works.url, "--model", "sweeper", "--parallel", "6")
+        sweeps.prepare(works)
         browser = playwright.chromium.launch(executable_path=chromium_path(), args=ARGUMENTS)
         context = browser.new_context()
         context.new_page().goto(server.link)

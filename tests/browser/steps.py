@@ -1,5 +1,8 @@
 """What a person does, again and again."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from playwright.sync_api import Locator, Page, expect
 
 
@@ -19,3 +22,22 @@ def finished(column: Locator, status: str = "completed", seconds: float = 30) ->
 
 def text_of(column: Locator) -> str:
     return column.locator(".out").first.evaluate("(out) => out.textContent") or ""
+
+
+@contextmanager
+def parameters(page: Page) -> Iterator[None]:
+    """The panel, which is a sheet on small screens."""
+    sheet = page.locator('[popovertarget="params"]:not([popovertargetaction])')
+    opened = sheet.is_visible()
+    if opened:
+        sheet.click()
+    yield
+    if opened:
+        page.keyboard.press("Escape")
+
+
+def number(page: Page, path: str, value: str) -> None:
+    with parameters(page):
+        row = page.locator(f'[data-path="{path}"]')
+        row.evaluate("each => { each.closest('[data-group]').open = true; }")
+        row.locator('[data-control="number"] [data-box]').fill(value)

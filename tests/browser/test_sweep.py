@@ -152,3 +152,71 @@ def test_two_hundred_wait_in_sight_and_stop_at_once(
     page.keyboard.press("Escape")
     expect(page.locator(".cell[data-status=cancelled]")).to_have_count(200, timeout=30_000)
     assert len(fake.posts) == 6
+
+
+def test_a_csv_is_dropped_in_and_the_number_on_the_button_was_right(
+    page: Page, fake: FakeProvider
+) -> None:
+    fake.clear()
+    fake.reply_with(words(2, None))
+    prompt(page, "{{text}} in {{tongue}}")
+    page.evaluate(
+        """() => {
+          const carried = new DataTransfer();
+          const rows = ["\\ufefftext;label", "water;a", "fire;b", ""].join("\\r\\n");
+          carried.items.add(new File([rows], "drop.csv"));
+          const how = { dataTransfer: carried, bubbles: true, cancelable: true };
+          const drop = new DragEvent("drop", how);
+          document.getElementById("prompt").dispatchEvent(drop);
+        }"""
+    )
+    expect(page.locator("[data-table-chip]")).to_contain_text("drop.csv: 2 rows of text, label")
+    expect(page.locator("[data-table-note]")).to_have_text("Not in the prompt: label.")
+    page.get_by_label("Value of tongue").fill("French\nDutch")
+    parameter(page, "temperature", "0, 1")
+    page.get_by_role("button", name="Add column").click()
+    page.get_by_role("button", name="Repeat column B").click()
+    more = page.get_by_role("button", name="More repeats")
+    more.focus()
+    more.press("Enter")
+    more.press("Enter")
+    # Column A 4 rows × 2 values, column B three times as many.
+    expect(page.locator("[data-run-label]")).to_have_text("Run 32")
+    expect(page.locator("#plan")).to_contain_text("A 8 + B 24 = 32 requests")
+    press(page)
+    expect(page.locator(".grid tbody tr")).to_have_count(4)
+    expect(page.locator("[data-progress]")).to_be_empty(timeout=60_000)
+    expect(page.locator(".grid [aria-busy]")).to_have_count(0, timeout=60_000)
+    assert len(fake.posts) == 32
+    assert {post.json["prompt"] for post in fake.posts} == {
+        f"{text} in {tongue}" for text in ("water", "fire") for tongue in ("French", "Dutch")
+    }
+
+
+def test_repeats_are_asked_by_n_where_the_slots_are_known(
+    page: Page, fake: FakeProvider, server: Server
+) -> None:
+    fake.clear()
+    server.connect("four", fake.url, "--model", "m", "--parallel", "4")
+    page.reload()
+    prompt(page, "By n")
+    page.locator("[data-connection]").select_option(label="four")
+    page.get_by_label("Repeat", exact=True).fill("6")
+    page.get_by_label("Ask by n").check()
+    expect(page.locator("#plan")).to_contain_text("2 requests, 6 completions")
+    press(page)
+    expect(page.locator(".grid [aria-busy]")).to_have_count(0, timeout=60_000)
+    assert sorted(post.json["n"] for post in fake.posts) == [2, 4]
+
+
+def test_an_undefined_variable_is_refused_at_its_box(page: Page, fake: FakeProvider) -> None:
+    fake.clear()
+    prompt(page, "Hi {{name}}")
+    press(page)
+    box = page.get_by_label("Value of name")
+    expect(box).to_be_focused()
+    expect(page.locator("[data-error-for=variables]")).to_contain_text("{{name}} has no value")
+    page.get_by_role("button", name="Send anyway").click()
+    expect(page.locator(".col[data-status=completed]")).to_have_count(1)
+    [post] = fake.posts
+    assert post.json["prompt"] == "Hi {{name}}"
