@@ -26,12 +26,11 @@ KEPT = timedelta(days=7)  # that a finished job is listed
 
 class JobQuerySet(models.QuerySet["Job"]):
     def visible_to(self, user: User) -> Any:
-        """Own ones; an owner sees those of the team."""
+        """Own ones in the current team: a job may name what only its author sees."""
         membership = user.membership()
         if membership is None:
             return self.none()
-        rows = self.filter(team_id=membership.team_id)
-        return rows if membership.owns else rows.filter(author=user)
+        return self.filter(team_id=membership.team_id, author=user)
 
     @transaction.atomic
     def begin(self, kind: str, membership: Membership, ids: Sequence[int], **values: Any) -> "Job":
