@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
+from django.core.cache import cache
 from django.db import transaction
 from django.http import HttpResponse
 from django.test import AsyncClient, Client
@@ -28,10 +29,12 @@ from playground.models import (
     Comment,
     Comparison,
     Connection,
+    Draft,
     Job,
     Label,
     LoginLink,
     Membership,
+    Preset,
     Rating,
     RunLabel,
     SavedView,
@@ -141,7 +144,7 @@ class Row:
     public: bool = False  # no login is asked for
 
 
-LIVE = {"stop", "stop_all"}  # their own test: the runner writes by itself
+LIVE = {"stop", "stop_all", "again"}  # their own test: the runner writes by itself
 RUN = {"runs": "{run}", "ids": "{run}"}
 TABLE = [
     Row("compose", GET, user),
@@ -149,6 +152,8 @@ TABLE = [
     Row("compose", GET, copy, data={"shared": "{token}"}),
     Row("start", POST, runs_here, data={"document": "{}"}),
     Row("comparison", GET, read, "comparison"),
+    Row("rows", GET, read, "comparison"),
+    Row("rows_csv", GET, read, "comparison"),
     Row("stop_all", POST, spend, "comparison"),
     Row("visibility", POST, own, "comparison", {"to": "team"}),
     Row("to_trash", POST, manage, "comparison"),
@@ -156,6 +161,8 @@ TABLE = [
     Row("purge", POST, manage_trashed, "comparison"),
     Row("share", POST, manage, "comparison"),
     Row("runs", GET, user, data=RUN),
+    Row("difference", GET, user, data={"ids": "{run}"}),
+    Row("cells", GET, user, data={"cells": "{run}", "stacks": "{run}"}),
     Row("run", GET, read, "run"),
     Row("run_text", GET, read, "run"),
     Row("run_prompt", GET, read, "run"),
@@ -163,6 +170,9 @@ TABLE = [
     Row("run_json", GET, read, "run"),
     Row("run_sent", GET, read, "run"),
     Row("run_tokens", GET, read, data=RUN),
+    Row("run_probabilities", GET, read, "run"),
+    Row("settings", GET, read, "run"),
+    Row("again", POST, spend, "run"),
     Row("stop", POST, spend, "run"),
     Row("branch", POST, spend, "run", {"at": "0"}),
     Row("labels", POST, read, "run", {"label": "x"}),
@@ -173,6 +183,20 @@ TABLE = [
     Row("comment", GET, own, "comment"),
     Row("comment", POST, own, "comment", {"text": "Better"}),
     Row("history", GET, user),
+    Row("history", GET, user, data={"q": "aare"}),
+    Row("history_facets", GET, user),
+    Row("history_complete", GET, user, data={"q": "label:", "at": "6"}),
+    Row("history_preview", GET, read, "run"),
+    Row("history_unfold", GET, read, "comparison"),
+    Row("save_view", POST, in_a_team, data={"name": "x", "query": "q=x"}),
+    Row("delete_view", POST, author, "view"),
+    Row("presets", GET, user),
+    Row("presets", POST, user, data={"name": "x", "settings": "{}"}),
+    Row("preset", POST, author, "preset", {"name": "y"}),
+    Row("preset_delete", POST, author, "preset"),
+    Row("drafts", GET, user),
+    Row("draft_save", POST, user, data={"document": "{}", "version": "0"}),
+    Row("draft", GET, author, "draft"),
     Row("labels_page", GET, in_a_team),
     Row("known_labels", GET, in_a_team),
     Row("rename_label", POST, owner, "label", {"name": "y"}),
@@ -233,6 +257,7 @@ class World:
     """One run with everything that hangs on it, in one state, and the people."""
 
     def __init__(self, state: str, base_url: str) -> None:
+        cache.clear()  # what another world's people were shown
         self.state = state
         self.clients: dict[str, Client] = {}
         self.team = Team.objects.create(name="Evals")
@@ -276,7 +301,9 @@ class World:
         membership = by.membership()
         assert membership is not None
         job = Job.objects.begin(Job.Kind.LABEL, membership, [run.pk], label=label)
-        view = SavedView.objects.first()
+        view = SavedView.objects.keep(membership, "mine", query="q=x")
+        preset = Preset.objects.keep(by, "mine", {}, shared=False)
+        draft = Draft.objects.create(user=by, kept=True, document="{}")
         self.things |= {
             "run": run.pk,
             "comparison": made.pk,
@@ -286,7 +313,9 @@ class World:
             "job": job.pk,
             "token": token,
             "link": LoginLink.make(by),
-            "view": view and view.pk,
+            "view": view.pk,
+            "preset": preset.pk,
+            "draft": draft.pk,
         }
 
     def client(self, who: str, *, anew: bool) -> Client:

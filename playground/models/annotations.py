@@ -6,15 +6,25 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models, transaction
-from django.db.models import Avg
+from django.db.models import Avg, Exists, OuterRef
 from django.utils import timezone
 
 from playground.completion import storable
+from playground.models.labels import Label
 from playground.models.runs import Run
-from playground.models.teams import User
+from playground.models.teams import Membership, User
 
 LONGEST_COMMENT = 10_000  # characters
 BEST = 5
+
+
+def labels_seen_in(membership: Membership, folded: str) -> Any:
+    """The team's labels that hold this text, of runs that the person may see: the name of a label
+    that only others' private runs have is private too.
+    """
+    seen = Run.objects.visible_in(membership).filter(run_labels__label=OuterRef("pk"))
+    labels = Label.objects.filter(team_id=membership.team_id, folded__contains=folded)
+    return labels.filter(Exists(seen))
 
 
 def clean_comment(text: str) -> str:

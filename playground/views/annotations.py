@@ -1,14 +1,13 @@
 """What everybody who may see a run may say about it: star, rating, comments, labels."""
 
 from django.core.exceptions import ValidationError
-from django.db.models import Exists, OuterRef
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_GET, require_POST
 
 from playground.completion import storable
 from playground.models import Comment, Label, Rating, Run, RunLabel
-from playground.models.annotations import clean_rating
+from playground.models.annotations import clean_rating, labels_seen_in
 from playground.views import Request
 
 OFFERED = 20  # labels that the completion shows
@@ -140,6 +139,5 @@ def known_labels(request: Request) -> HttpResponse:
     if membership is None:
         raise Http404
     typed = storable(" ".join(request.GET.get("label", "").split())).casefold()
-    seen = Run.objects.visible_in(membership).filter(run_labels__label=OuterRef("pk"))
-    found = Label.objects.filter(Exists(seen), team_id=membership.team_id, folded__contains=typed)
-    return render(request, "annotations/_options.html", {"labels": found[:OFFERED]})
+    found = labels_seen_in(membership, typed)[:OFFERED]
+    return render(request, "annotations/_options.html", {"labels": found})

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_GET
 from playground import query
 from playground.completion import storable
 from playground.models import Label, RunLabel, User
+from playground.models.annotations import labels_seen_in
 from playground.models.finder import WALK, Counted, Finder
 from playground.models.sources import FEW
 from playground.views import Request
@@ -154,7 +155,7 @@ def more_values(user: User, name: str, begun: str) -> Iterable[str]:
     """Values that no run among the newest has."""
     membership = user.membership()
     if name == "label" and membership:
-        labels = Label.objects.filter(team_id=membership.team_id, folded__contains=begun.casefold())
+        labels = labels_seen_in(membership, begun.casefold())
         return list(labels.values_list("name", flat=True)[:OFFERED])
     if name == "user":
         return ["me"]
