@@ -75,6 +75,11 @@ def test_a_key_is_recorded_with_its_last_four(connection: Connection) -> None:
 
 def test_teams_roles_and_people(team: Team, alice: User) -> None:
     membership = alice.memberships.get()
+    assert detail("membership") == {
+        "team": [None, "Evals"],
+        "user": [None, "alice"],
+        "role": [None, "owner"],
+    }
     membership.role = Membership.Role.REVIEWER
     membership.save()
     assert detail("membership") == {"role": ["owner", "reviewer"]}

@@ -167,6 +167,20 @@ async def test_questions_fall_back_too(
     assert await list_models(rotated) == ["a"]
 
 
+async def test_a_header_that_the_provider_repeats_is_masked(
+    runner: Runner, alice: User, connect: Callable[..., Connection], provider: FakeProvider
+) -> None:
+    headed = await in_thread(connect, "headed", extra_headers="X-Gate: abcdefgh-01\nX-Team: a")
+    words_of_it = {"error": {"message": "X-Gate abcdefgh-01 is unknown, X-Team a too"}}
+    provider.reply_with(error_reply(403, words_of_it))
+    provider.on_path("/v1/models", error_reply(403, words_of_it))
+    said = "X-Gate [header] is unknown, X-Team a too"
+    assert (await run(runner, alice, headed)).error_message == said
+    with pytest.raises(ProviderError, match="is unknown") as error:
+        await list_models(headed)
+    assert error.value.message == said
+
+
 async def test_headers_that_cannot_be_decrypted_are_not_left_out_silently(
     connect: Callable[..., Connection], settings: Any
 ) -> None:

@@ -149,7 +149,7 @@ class ConnectionAdmin(admin.ModelAdmin):
                 "dialect_label": _dialect_label(found, report),
                 "keys": found.keys.with_usage(),
                 "notices": notices([found]),
-                "changes": AuditEntry.objects.about(found)[:5],
+                "changes": AuditEntry.objects.about(found, *found.keys.all())[:8],
             }
         answer = super().changeform_view(request, object_id, form_url, context)
         # After its transaction: the test writes too, in a thread of its own.

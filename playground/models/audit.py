@@ -58,8 +58,12 @@ def actor() -> str | Callable[[], Person]:
 
 
 class AuditQuerySet(models.QuerySet["AuditEntry"]):
-    def about(self, obj: models.Model) -> "AuditQuerySet":
-        return self.filter(kind=kind_of(obj), object_id=obj.pk)
+    def about(self, *objects: models.Model) -> "AuditQuerySet":
+        """Changes of any of these."""
+        found = models.Q(pk=None)
+        for each in objects:
+            found |= models.Q(kind=kind_of(each), object_id=each.pk)
+        return self.filter(found)
 
 
 class AuditEntry(models.Model):
@@ -144,18 +148,22 @@ def audited(*fields: str, secret: tuple[str, ...] = ()) -> Callable[[Watched], W
 
 
 def _watch_rows(model: type[models.Model], fields: list[str], secret: tuple[str, ...]) -> None:
+    watched = frozenset(fields)
     columns = [model._meta.get_field(name).attname for name in fields]  # type: ignore[union-attr]
 
-    def before(sender: Any, instance: Any, raw: bool = False, **_: Any) -> None:
+    def before(sender: Any, instance: Any, raw: bool = False, **more: Any) -> None:
+        touched = more.get("update_fields")
+        if raw or (touched is not None and not touched & watched):
+            return  # as at every login
         known = None if instance._state.adding or instance.pk is None else instance.pk
         old = sender._base_manager.filter(pk=known).values(*columns).first() if known else None
         instance._audited_before = old
 
     def saved(sender: Any, instance: Any, created: bool, raw: bool = False, **more: Any) -> None:
         old = instance.__dict__.pop("_audited_before", None)
-        if raw:
-            return
         touched = more.get("update_fields")
+        if raw or (touched is not None and not touched & watched):
+            return
         names = [n for n in fields if touched is None or n in touched]
         detail = _difference(instance, old, names, secret)
         if created or detail:

@@ -22,7 +22,7 @@ from playground.providers.errors import (
     status_of,
 )
 from playground.providers.sse import EventReader
-from playground.providers.target import Target, failure_of
+from playground.providers.target import Target, failure_of, veiled
 from playground.providers.wire import encoded, limited, parsed, payloads_of
 
 LONGEST_ERROR = 256 * 1024  # bytes of an error body that are read
@@ -92,7 +92,7 @@ class Provider:
         except ProviderError as error:
             if meta := masked_in(parser.metadata(), target.key):
                 yield StreamEvent("meta", meta, -1, _since(began))
-            error.message = masked(error.message, target.key)[:LONGEST]
+            error.message = masked(veiled(error, target).message, target.key)[:LONGEST]
             raise
 
     @asynccontextmanager
@@ -237,9 +237,10 @@ class Provider:
         except outbound.FAILURES as error:
             raise failure_of(target, error, connected=False) from None
         if response.status_code >= 300:
-            raise self.refused(
-                from_response(response.status_code, response.headers, response.content, target.key)
+            refusal = from_response(
+                response.status_code, response.headers, response.content, target.key
             )
+            raise self.refused(veiled(refusal, target))
         return parsed(response.content)
 
     def model_ids(self, payload: Any) -> list[str]:
