@@ -20,6 +20,7 @@ from playground.database import in_thread
 from playground.hub import FAULT, SESSION_ENDED, Item, group, hub
 from playground.log import to_json
 from playground.models import Run, User
+from playground.presence import Person
 from playground.runner import runner
 
 logger = logging.getLogger(__name__)
@@ -67,6 +68,8 @@ class ComparisonConsumer(AsyncWebsocketConsumer):
         self.following: dict[int, Following] = {}
         self._wanted: dict[int, int] = {}
         self._arrived: list[Item] = []
+        self._watched: dict[int, list[Person]] = {}
+        self._joined: set[int] = set()  # comparisons of which others were named to this socket
         self._awake = asyncio.Event()
         self._close_code: int | None = None
         self._work: asyncio.Task[None] | None = None
@@ -102,6 +105,16 @@ class ComparisonConsumer(AsyncWebsocketConsumer):
         self._arrived += items
         self._awake.set()
 
+    def watched(self, comparison: int, people: list[Person]) -> None:
+        self._watched[comparison] = people
+        self._awake.set()
+
+    async def run_watched(self, message: dict[str, Any]) -> None:
+        """From another process, by the channel layer; our own list comes back too."""
+        if message["process"] != hub.process:
+            people = [Person(*person) for person in message["people"]]
+            hub.presence.heard(message["comparison"], message["process"], people)
+
     def hang_up(self, code: int) -> None:
         self._close_code = code
         self._awake.set()
@@ -127,6 +140,7 @@ class ComparisonConsumer(AsyncWebsocketConsumer):
                 if wanted:
                     await self._follow(wanted)
                 await self._forward_arrived()
+                await self._tell_who_watches()
             await self.close(self._close_code)
         except Exception:
             logger.exception("A socket failed")
@@ -171,6 +185,22 @@ class ComparisonConsumer(AsyncWebsocketConsumer):
             if run in self.following:
                 await self._catch_up(run)
 
+    async def _tell_who_watches(self) -> None:
+        watched, self._watched = self._watched, {}
+        for comparison, people in watched.items():
+            alone = all(each.id == self.user.pk for each in people)
+            # Who is alone hears nothing, unless somebody has left.
+            if comparison in self._comparisons() and not (alone and comparison not in self._joined):
+                (self._joined.discard if alone else self._joined.add)(comparison)
+                said = [
+                    {"name": each.name, "initials": each.initials, "me": each.id == self.user.pk}
+                    for each in people
+                ]
+                await self.send(to_json({"watching": {"comparison": comparison, "people": said}}))
+
+    def _comparisons(self) -> set[int]:
+        return {following.comparison for following in self.following.values()}
+
     async def _still_in(self) -> bool:
         """Whether the session still holds; runs that may no longer be seen are dropped."""
         self._checked = time.monotonic()
@@ -180,6 +210,8 @@ class ComparisonConsumer(AsyncWebsocketConsumer):
         visible = await in_thread(_visible, user, list(self.following))
         for run in [run for run in self.following if run not in visible]:
             self._drop(run)
+        for comparison in self._comparisons():
+            hub.presence.refresh(comparison)
         return True
 
     async def _admit(self, new: dict[int, int]) -> None:
@@ -187,6 +219,7 @@ class ComparisonConsumer(AsyncWebsocketConsumer):
         if not new:
             return
         room = MOST_RUNS - len(self.following)
+        before = self._comparisons()
         visible = await in_thread(_visible, self.user, list(new)[:room])
         for run, last in new.items():
             if run not in visible:
@@ -197,6 +230,9 @@ class ComparisonConsumer(AsyncWebsocketConsumer):
             if settings.REDIS_URL and (name := group(visible[run])) not in self._groups:
                 self._groups.add(name)
                 await get_channel_layer().group_add(name, self.channel_name)
+        me = Person(self.user.pk, self.user.get_username(), self.user.initials)
+        for comparison in {visible[run] for run in new if run in self.following} - before:
+            hub.presence.come(comparison, self, me)
 
     async def _forward_arrived(self) -> None:
         arrived, self._arrived = self._arrived, []
@@ -271,8 +307,10 @@ class ComparisonConsumer(AsyncWebsocketConsumer):
             self._drop(run)
 
     def _drop(self, run: int) -> None:
-        self.following.pop(run, None)
+        following = self.following.pop(run, None)
         hub.unfollow(run, self)
+        if following is not None and following.comparison not in self._comparisons():
+            hub.presence.go(following.comparison, self)
 
 
 def _follow(text: str | None) -> dict[int, int]:

@@ -6,13 +6,16 @@ channel layer, if it is Redis; order never rests on it, since a follower compare
 
 import asyncio
 import logging
+import secrets
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Coroutine, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from channels.layers import get_channel_layer
 from django.conf import settings
+
+from playground.presence import Person, Presence, Watcher
 
 logger = logging.getLogger(__name__)
 
@@ -32,7 +35,7 @@ class Item(NamedTuple):
     finished: str = ""
 
 
-class Follower(Protocol):
+class Follower(Watcher, Protocol):
     def deliver(self, items: Sequence[Item]) -> None: ...
     def hang_up(self, code: int) -> None: ...
 
@@ -48,6 +51,8 @@ class Hub:
         self._followers: defaultdict[int, set[Follower]] = defaultdict(set)
         self._sockets: set[Follower] = set()
         self._sending: set[asyncio.Task[None]] = set()
+        self.presence = Presence(self._say_who_watches)
+        self.process = secrets.token_hex(8)  # what the other processes know this one by
 
     def open(self, follower: Follower) -> None:
         self._sockets.add(follower)
@@ -57,6 +62,7 @@ class Hub:
 
     def leave(self, follower: Follower) -> None:
         self._sockets.discard(follower)
+        self.presence.go_everywhere(follower)
         for run in [run for run, found in self._followers.items() if follower in found]:
             self.unfollow(run, follower)
 
@@ -74,9 +80,29 @@ class Hub:
         for follower, found in wanted.items():
             follower.deliver(found)
         if settings.REDIS_URL:
-            task = asyncio.create_task(self._to_other_processes(items))
-            self._sending.add(task)
-            task.add_done_callback(self._sending.discard)
+            self._soon(self._to_other_processes(items))
+
+    def _soon(self, sending: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(sending)
+        self._sending.add(task)
+        task.add_done_callback(self._sending.discard)
+
+    def _say_who_watches(self, comparison: int, people: list[Person]) -> None:
+        if settings.REDIS_URL:
+            message = {
+                "type": "run.watched",
+                "comparison": comparison,
+                "process": self.process,
+                "people": [tuple(person) for person in people],
+            }
+            self._soon(self._to_group(comparison, message))
+
+    async def _to_group(self, comparison: int, message: dict[str, Any]) -> None:
+        try:
+            await get_channel_layer().group_send(group(comparison), message)
+        except Exception as error:
+            # The others forget this process after a while, and hear of it again.
+            logger.warning("Redis did not take who is watching: %s", error)
 
     async def _to_other_processes(self, items: Iterable[Item]) -> None:
         by_group: defaultdict[str, list[tuple[Any, ...]]] = defaultdict(list)

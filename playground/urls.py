@@ -24,6 +24,7 @@ from playground.views import (
     saved,
     shares,
     table,
+    timeline,
     tokens,
     tools,
     trash,
@@ -53,6 +54,8 @@ view_urls = [
 
 run_urls: list[URLPattern | URLResolver] = [
     path("", history.runs, name="runs"),
+    path("timeline/", timeline.timeline, name="timeline"),
+    path("arrivals/", timeline.arrivals, name="arrivals"),
     path("difference/", difference.difference, name="difference"),
     path("cells/", grid.cells, name="cells"),
     path("<int:pk>/", history.run, name="run"),

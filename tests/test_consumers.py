@@ -47,6 +47,8 @@ class Page:
         self.seqs: dict[int, list[int]] = {}
         self.ends: dict[int, dict[str, Any]] = {}
         self.errors: list[dict[str, Any]] = []
+        self.watching: list[dict[str, Any]] = []
+        self.told = 0  # how often who is watching was said
 
     async def say(self, message: Any) -> None:
         await self.socket.send_to(
@@ -66,6 +68,9 @@ class Page:
                     self.texts[row["run"]] = self.texts.get(row["run"], "") + data
         for end in message.get("finished", []):
             self.ends[end["run"]] = end
+        if "watching" in message:
+            self.watching = message["watching"]["people"]
+            self.told += 1
         if "error" in message:
             self.errors.append(message)
         return message
@@ -420,3 +425,66 @@ async def test_a_closed_page_is_forgotten_and_its_run_goes_on(
     assert not hub._sockets
     await runner.wait([run.pk])
     assert (await Run.objects.aget(pk=run.pk)).status == "completed"
+
+
+# --- Who is watching -----------------------------------------------------------------------
+
+
+def names(page: Page) -> list[str]:
+    return [each["name"] for each in page.watching]
+
+
+async def test_those_who_watch_a_run_see_each_other_and_nobody_else_does(
+    enter: Any, runner: Runner, alice: User, bob: User, charlie: User, connection: Connection,
+    provider: FakeProvider,
+) -> None:  # fmt: skip
+    provider.reply_with(Reply(pieces=[text_event("a")], end="hold"))
+    first, second = await start(runner, alice, connection, 2)
+    page = await enter(alice)
+    await page.follow(first, second)
+    await page.until(lambda: page.texts)
+    assert not page.watching  # who is alone hears nothing of it
+    other, stranger = await enter(bob), await enter(charlie)
+    await stranger.follow(first)
+    await other.follow(second)
+    await page.until(lambda: names(page) == ["alice", "bob"])
+    await other.until(lambda: names(other) == ["alice", "bob"])
+    assert page.watching[0]["me"] is True
+    assert page.watching[1] == {"name": "bob", "initials": "B", "me": False}
+    await stranger.until(lambda: stranger.errors)
+    assert await stranger.socket.receive_nothing(0.2)
+    await other.socket.disconnect()
+    await page.until(lambda: names(page) == ["alice"])
+    assert not stranger.watching
+
+
+async def test_a_watcher_leaves_when_the_session_ends(
+    enter: Any, runner: Runner, alice: User, bob: User, connection: Connection,
+    provider: FakeProvider, monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(consumers, "RECHECK", 0.1)
+    provider.reply_with(Reply(pieces=[text_event("a")], end="hold"))
+    [run] = await start(runner, alice, connection)
+    page, other = await enter(alice), await enter(bob)
+    await page.follow(run)
+    await other.follow(run)
+    await page.until(lambda: names(page) == ["alice", "bob"])
+    await other.client.alogout()
+    await other.close_code()
+    await other.socket.disconnect()
+    await page.until(lambda: names(page) == ["alice"])
+
+
+async def test_watching_costs_nothing_for_a_token(
+    enter: Any, runner: Runner, alice: User, bob: User, connection: Connection,
+    provider: FakeProvider,
+) -> None:  # fmt: skip
+    provider.reply_with(lambda _: Reply(pieces=word_pieces(60, rate=200)))
+    [run] = await start(runner, alice, connection)
+    pages = [await enter(alice), await enter(bob)]
+    for page in pages:
+        await page.follow(run)
+    for page in pages:
+        await page.until(lambda page=page: run.pk in page.ends)
+        assert page.told <= 3
+    assert not hub.presence._places

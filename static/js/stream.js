@@ -410,6 +410,7 @@ function receive(message) {
     if (column && !column.take(row)) return reconnect();
   }
   if (message.finished) finish(message.finished);
+  if (message.watching) document.dispatchEvent(new CustomEvent("playground:watching", { detail: message.watching }));
   if (message.error && message.run) followed.delete(String(message.run));
   schedule();
 }
