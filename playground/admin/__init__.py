@@ -2,9 +2,9 @@
 
 from django.contrib import admin
 
-from playground.admin import audit, connections, people
+from playground.admin import audit, connections, limits, people
 
-__all__ = ["audit", "connections", "people"]
+__all__ = ["audit", "connections", "limits", "people"]
 
 admin.site.site_header = "Administration"
 admin.site.site_title = "Playground"

@@ -17,6 +17,7 @@ from playground.completion import RunStatus
 from playground.models.limits import MINUTE, Kind, Limit, Meter, Who, counted_before
 
 LIVE = (RunStatus.QUEUED, RunStatus.RUNNING)
+NEAR = 0.8  # of a limit, from which it is marked
 WHOSE = ("connection_id", "team_id", "author_id")
 
 

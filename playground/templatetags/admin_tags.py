@@ -16,6 +16,7 @@ NAMES = {"Memory": "Ignored or refused", "Group": "Groups of rights", "AuditEntr
 GROUPS: dict[str, dict[str, str]] = {
     "Backends": {
         "Connection": "Where requests go: services, addresses, keys, prices, who may use them.",
+        "Limit": "Requests, tokens and money for connections, teams and people, and who is near.",
         "Memory": "What backends ignored or refused. Clear it after an update of a backend.",
     },
     "People": {

@@ -6,12 +6,11 @@ from django.http import JsonResponse
 from django.views.decorators.http import require_GET
 
 from playground.models import Connection, Run
-from playground.models.ledger import Standing, standings
+from playground.models.ledger import NEAR, Standing, standings
 from playground.models.limits import Who
 from playground.views import Request
 
 MOST_PARTS = 4  # of the tightest; a line beside the button has no room for more
-NEAR = 0.8  # of a limit, from which it is marked
 
 
 @require_GET
