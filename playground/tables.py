@@ -9,7 +9,7 @@ from typing import Any
 MOST_ROWS = 1000
 MOST_NAMES = 100
 LARGEST = 1024 * 1024  # characters of a file
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet may run
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # what may be run
 
 
 class BadTable(ValueError):
@@ -109,15 +109,18 @@ def _typed(value: Any) -> str:
 
 
 def csv_of(rows: Iterable[Sequence[object]]) -> str:
-    """With an apostrophe before what a spreadsheet would take for a formula."""
+    """With an apostrophe before what a spreadsheet would take for a formula.
+
+    It begins with the mark by which spreadsheets know UTF-8; `read_table` takes it away.
+    """
     out = io.StringIO(newline="")
     writer = csv.writer(out, lineterminator="\r\n")
     for row in rows:
         writer.writerow([_safe(cell) for cell in row])
-    return out.getvalue()
+    return "\ufeff" + out.getvalue()
 
 
 def _safe(cell: object) -> object:
-    if isinstance(cell, str) and cell.startswith(FORMULA):
+    if isinstance(cell, str) and cell.lstrip(" ").startswith(FORMULA):
         return "'" + cell
     return cell

@@ -234,7 +234,7 @@ def rows(made: Made) -> Comparison:
 def exported(client: Client, comparison: Comparison, query: str = "") -> list[list[str]]:
     answer = client.get(f"{comparison.get_absolute_url()}table.csv{query}")
     assert answer.headers["Content-Type"] == "text/csv; charset=utf-8"
-    return list(csv.reader(io.StringIO(answer.content.decode(), newline="")))
+    return list(csv.reader(io.StringIO(answer.content.decode("utf-8-sig"), newline="")))
 
 
 def test_a_table_is_exported_without_formulas(
