@@ -121,6 +121,7 @@ urlpatterns = [
     path("code/", tools.code, name="code"),
     path("paste/", tools.paste, name="paste"),
     path("connections/<int:pk>/tokens/", tools.tokens, name="tokens"),
+    path("connections/<int:pk>/context/", tools.context, name="context"),
     path("backends/", compose.backends, name="backends"),
     path("connections/<int:pk>/models/", compose.models, name="models"),
     path("login/", account.Login.as_view(), name="login"),

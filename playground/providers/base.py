@@ -211,6 +211,11 @@ class Provider:
         """The text as tokens. Raises ProviderError, also where the service cannot tell."""
         raise ProviderError(NO_TOKENIZER, ErrorKind.NOT_FOUND)
 
+    async def context(self, target: Target, model: str, dialect: str) -> int | None:
+        """How many tokens prompt and answer may have together; None where the service does not
+        tell. Raises ProviderError."""
+        return None
+
     async def pieces(
         self, target: Target, model: str, ids: Sequence[int], dialect: str
     ) -> list[Token]:
@@ -247,6 +252,17 @@ class Provider:
         data = payload.get("data") if isinstance(payload, Mapping) else None
         rows = data if isinstance(data, list) else []
         return [str(row["id"]) for row in rows if isinstance(row, Mapping) and row.get("id")]
+
+
+def rows_of(payload: Any, name: str = "data") -> list[Mapping[str, Any]]:
+    """The objects of a list in an answer."""
+    found = payload.get(name) if isinstance(payload, Mapping) else None
+    return [row for row in found if isinstance(row, Mapping)] if isinstance(found, list) else []
+
+
+def size_of(value: Any) -> int | None:
+    """A positive whole number, else None."""
+    return value if type(value) is int and value > 0 else None
 
 
 def _since(began: float) -> float:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from playground.completion import ErrorKind
-from playground.providers.base import NO_TOKENIZER, Provider, Token
+from playground.providers.base import NO_TOKENIZER, Provider, Token, rows_of, size_of
 from playground.providers.errors import ProviderError
 from playground.providers.target import Target
 
@@ -69,6 +69,23 @@ class Local(Provider):
             return [Token(int(id_), str(text)) for id_, text in zip(ids, strings, strict=False)]
         raise ProviderError(NO_TOKENIZER, ErrorKind.NOT_FOUND)
 
+    async def context(self, target: Target, model: str, dialect: str) -> int | None:
+        root = target.base_url.removesuffix("/v1")
+        if dialect == "llama.cpp":
+            props = await self.ask(target, f"{root}/props")
+            settings = props.get("default_generation_settings") if isinstance(props, dict) else None
+            return size_of(settings.get("n_ctx")) if isinstance(settings, dict) else None
+        if dialect == "vllm":
+            rows = rows_of(await self.ask(target, f"{target.base_url}/models"))
+            return _size(rows, "id", model, "max_model_len")
+        if dialect == "ollama":  # of those that are loaded: the setting decides, not the model
+            rows = rows_of(await self.ask(target, f"{root}/api/ps"), "models")
+            return _size(rows, "name", model, "context_length")
+        if dialect == "lmstudio":
+            rows = rows_of(await self.ask(target, f"{root}/api/v0/models"))
+            return _size(rows, "id", model, "loaded_context_length")
+        return None
+
     async def pieces(
         self, target: Target, model: str, ids: Sequence[int], dialect: str
     ) -> list[Token]:
@@ -89,6 +106,12 @@ class Local(Provider):
 def _has(answer: Mapping[str, Any], field: str) -> bool:
     rows = _rows(answer, "data")
     return field in answer or any(isinstance(row, Mapping) and field in row for row in rows)
+
+
+def _size(rows: Sequence[Mapping[str, Any]], key: str, model: str, name: str) -> int | None:
+    """Of the row of this model; without a model, of the only one."""
+    found = [row for row in rows if row.get(key) == model or (not model and len(rows) == 1)]
+    return size_of(found[0].get(name)) if found else None
 
 
 def _rows(answer: Any, name: str) -> list[Any]:

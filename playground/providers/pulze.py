@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from playground.completion import StreamEvent
-from playground.providers.base import Provider
+from playground.providers.base import Provider, size_of
 from playground.providers.chunks import ChunkParser
+from playground.providers.target import Target
 
 MS = range(10**11, 10**15)  # a time stamp in here can only be in milliseconds
 
@@ -58,6 +59,13 @@ class Pulze(Provider):
             return None
         words = str(error or "Pulze reported an error without a reason.")
         return f"{words} (status {status})" if failed else words
+
+    async def context(self, target: Target, model: str, dialect: str) -> int | None:
+        payload = await self.ask(target, f"{target.base_url}{self.models_path}")
+        rows = list(payload.values()) if isinstance(payload, Mapping) else payload
+        found = [row for row in rows if isinstance(row, Mapping)] if isinstance(rows, list) else []
+        sizes = [row.get("context_window") for row in found if row.get("namespace") == model]
+        return size_of(sizes[0]) if sizes else None
 
     def model_ids(self, payload: Any) -> list[str]:
         """A map of model objects; their namespaces are what a request names."""

@@ -154,6 +154,7 @@ def _connections(membership: Membership | None) -> list[dict[str, Any]]:
             "model": each.default_model,
             "models": reverse("models", args=[each.pk]),
             "tokens": reverse("tokens", args=[each.pk]),
+            "context": reverse("context", args=[each.pk]),
             "apis": {op: Api(each.provider, each.dialect, op).key for op in OPERATIONS},
             "_apis": [
                 {"provider": each.provider, "dialect": each.dialect, "operation": op}

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from asgiref.sync import async_to_sync
 from django.http import Http404, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, render
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_GET, require_POST
 
 from playground import forms
 from playground.completion import CompletionRequest
@@ -123,6 +123,21 @@ def paste(request: Request) -> HttpResponse:
 def _with_origin(connections: list[Connection], base_url: str) -> Connection | None:
     wanted = urlsplit(base_url).netloc
     return next((c for c in connections if wanted and urlsplit(c.base_url).netloc == wanted), None)
+
+
+@require_GET
+def context(request: Request, pk: int) -> JsonResponse:
+    """{"context": tokens that prompt and answer may have together, or null}."""
+    connection = _usable(request, pk)
+    model = request.GET.get("model", "")
+
+    async def ask(target: Target) -> int | None:
+        return await PROVIDERS[connection.provider].context(target, model, connection.dialect)
+
+    try:
+        return JsonResponse({"context": async_to_sync(asked)(connection, ask)})
+    except ProviderError:
+        return JsonResponse({"context": None})  # nobody asked for it: no word about it
 
 
 def _tokens_by(

@@ -49,18 +49,36 @@
 
     /* --- Text --- */
     const tokens = $("[data-count-tokens]");
+    let counted = null; // tokens of the prompt, where the backend tells them
+    const most = () => {
+      const values = { ...current().values, ...((current().columns[0] || {}).values || {}) };
+      const found = ["max_tokens", "max_completion_tokens"].map((path) => Number(values[path])).find((value) => value > 0);
+      return Number.isInteger(found) ? found : 0;
+    };
+    const showCount = async () => {
+      const at = counted, { connection, model } = host.first();
+      tokens.textContent = counted === null ? "" : plural(counted, "token");
+      delete tokens.dataset.over;
+      if (counted === null) return;
+      const size = await playground.contextSize(connection, model), left = playground.contextLeft(size, at, most());
+      if (counted !== at || !left) return;
+      tokens.textContent = `${plural(at, "token")}, ${left}`;
+      if (left.includes(" over ")) tokens.dataset.over = "";
+    };
     const countText = playground.later(async () => {
       const asked = text.value;
       if (!asked || current().mode !== "text") return;
       const found = await ask({ text: asked });
-      if (text.value === asked) tokens.textContent = found.tokens ? plural(found.tokens.length, "token") : "";
+      if (text.value !== asked) return;
+      counted = found.tokens ? found.tokens.length : null;
+      showCount();
     }, 500);
     const showText = () => {
       $("[data-count]").textContent = text.value ? plural(text.value.length, "character") : "";
       const said = ending(text.value), hint = $("[data-ending]");
       hint.hidden = !said;
       hint.querySelector("span").textContent = said;
-      if (!text.value) tokens.textContent = "";
+      if (!text.value) { counted = null; tokens.textContent = ""; }
       countText();
     };
     text.addEventListener("input", () => { current().prompt = text.value; showText(); host.error("prompt", ""); host.changed(); });
@@ -166,6 +184,7 @@
       /* The columns have changed: another backend counts otherwise. */
       recount: () => {
         const { connection, model } = host.first(), now = `${connection && connection.id} ${model}`;
+        if (now === who) showCount();
         if (now !== who) { who = now; tokens.textContent = ""; refresh(); }
       },
       /* How many prompts one request carries. */

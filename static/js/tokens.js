@@ -27,6 +27,27 @@
     }
     return known.get(key);
   };
+  const sizes = new Map(); // connection and model → promise of the context's size, or null
+  playground.contextSize = (connection, model) => {
+    if (!connection || !connection.context) return Promise.resolve(null);
+    const who = `${connection.id} ${model}`;
+    if (!sizes.has(who)) {
+      const url = `${connection.context}?${new URLSearchParams({ model })}`;
+      const answer = fetch(url, { headers: { "HX-Request": "true" }, credentials: "same-origin" })
+        .then((response) => (response.ok ? response.json() : { context: null }))
+        .catch(() => ({ context: null }))
+        .then((found) => { if (!found.context) setTimeout(() => sizes.delete(who), PAUSE); return found.context; });
+      sizes.set(who, answer);
+    }
+    return sizes.get(who);
+  };
+  /* What is left of the context behind a prompt and the longest answer; "" where nobody can tell. */
+  playground.contextLeft = (size, prompt, most) => {
+    if (!size) return "";
+    const left = size - prompt - (most || 0), number = (value) => value.toLocaleString("en");
+    const after = most ? ` after max_tokens ${number(most)}` : "";
+    return left >= 0 ? `${number(left)} of ${number(size)} left${after}` : `${number(-left)} over the context of ${number(size)}${after ? `, with max_tokens ${number(most)}` : ""}`;
+  };
   /* A piece with what cannot be seen made visible. */
   playground.visible = (text) => text.replace(/\n/g, "\\n").replace(/\r/g, "\\r").replace(/\t/g, "\\t");
   playground.later = (act, ms) => {
