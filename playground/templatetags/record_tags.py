@@ -49,6 +49,17 @@ def origin(run: Run) -> dict[str, Any] | None:
     return None
 
 
+@register.simple_tag
+def samplers() -> list[tuple[str, str, str, str, str]]:
+    """The sliders of the lens: name, label, lowest, highest, step."""
+    return [
+        ("temperature", "Temperature", "0", "2", "0.05"),
+        ("top_k", "Top K, 0 is off", "0", "40", "1"),
+        ("top_p", "Top P, 1 is off", "0", "1", "0.01"),
+        ("min_p", "Min P, 0 is off", "0", "1", "0.01"),
+    ]
+
+
 @register.filter
 def signs(text: Any) -> str:
     """A token with blanks and line ends as signs; a part of a character has none."""

@@ -103,7 +103,7 @@
     const map = { box, column, chosen: -1, elements: [], run: null, choice: null };
     maps.set(box, map);
     try {
-      const [run] = await tokenData.load([holder.dataset.run]);
+      const [run] = await tokenData.load([holder.dataset.heatRun]);
       const choice = run && run.choices.get(Number(holder.dataset.choice));
       if (!choice || !choice.total) { holder.hidden = true; return; }
       Object.assign(map, { run, choice });

@@ -32,6 +32,7 @@ from tests.fake_provider import (
     text_event,
     word_pieces,
 )
+from tests.fake_services import transcript
 from tests.server import Server
 
 SIZES = {1440: 900, 1024: 768, 390: 844}
@@ -384,6 +385,59 @@ def login(page: Page, root: str) -> None:
     page.goto(urljoin(root, "login/"))
 
 
+def likely(page: Page, root: str) -> None:
+    """Three columns with token probabilities, recorded from the real llama.cpp and as of vLLM."""
+    page.goto(root)
+    page.fill("#prompt", "The common kingfisher is a small bird. It lives")
+    number(page, "logprobs", "5")
+    for position, model in enumerate(PROBABLE):
+        if position:
+            page.click("[data-add-column]")
+        page.fill(f"[data-model] >> nth={position}", model)
+    page.keyboard.press("Control+Enter")
+    for position in range(len(PROBABLE)):
+        page.wait_for_selector(f'.col[data-status="completed"] >> nth={position}', timeout=30_000)
+    page.wait_for_selector(".part--over")
+    page.locator("#outputs").evaluate("each => each.scrollIntoView()")
+
+
+def heat(page: Page, root: str) -> None:
+    likely(page, root)
+    for position in range(2):
+        page.locator('[data-view="probabilities"]').nth(position).click()
+    page.wait_for_selector(".tokens:not([aria-busy]) >> nth=1")
+
+
+def alternatives(page: Page, root: str) -> None:
+    heat(page, root)
+    page.locator(".col .tok").nth(2).click()
+    page.wait_for_selector("#alternatives button.alt")
+    page.locator("#alternatives button.alt").nth(1).click()
+
+
+def lens(page: Page, root: str) -> None:
+    likely(page, root)
+    page.click("[data-lens-toggle]")
+    page.wait_for_selector(".lens__table")
+    page.click('[data-lens-step="1"]')
+    page.click('[data-lens-step="1"]')
+    page.locator("#lens").evaluate("each => each.scrollIntoView()")
+
+
+def sampling(page: Page, root: str) -> None:
+    lens(page, root)
+    page.click(".lens__sampling summary")
+    page.fill('[data-lens-set="top_k"][type=number]', "2")
+    page.locator("#lens").evaluate("each => each.scrollIntoView()")
+
+
+PROBABLE = (
+    "llama_stream_logprobs_words",
+    "vllm_legacy_logprobs_words",
+    "llama_stream_logprobs_warm",
+)
+
+
 # The login comes last: it ends the session of its browser.
 STATES: dict[str, Callable[[Page, str], None]] = {
     "compose-idle": idle,
@@ -418,6 +472,11 @@ STATES: dict[str, Callable[[Page, str], None]] = {
     "presets": presets,
     "drafts-conflict": conflict,
     **sweeps.STATES,
+    "tokens-part": likely,
+    "tokens-heat": heat,
+    "tokens-alternatives": alternatives,
+    "tokens-lens": lens,
+    "tokens-sampling": sampling,
     "history": history,
     "run": run,
     "run-record": record,
@@ -599,6 +658,8 @@ def main() -> int:
         works.on_path("/detokenize", detokenized)
         works.on("tool-caller", called())
         works.on("matrix", four())
+        for name in PROBABLE:
+            works.on(name, transcript(name))
         works.on("writer", guide(GUIDE))
         works.on(
             "writer-2", guide(GUIDE.replace("vivid", "bright").replace("Often gone", "It is gone"))
