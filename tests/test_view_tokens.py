@@ -384,3 +384,41 @@ def test_a_list_of_prompts_goes_on_with_its_own_and_token_ids_do_not(
     asked = replace(request_to(connection, n=2), prompt=["A", "B"])
     assert branch.branched(asked, 2, " x", False).prompt == "B x"
     assert branch.refusal(replace(asked, prompt=[1, 2]), 0) == branch.NO_TEXT
+
+
+# --- The panel ---
+
+
+def test_the_panel_has_a_list_for_each_choice_that_has_tokens(
+    client: Client, alice: User, charlie: User, connection: Connection
+) -> None:
+    run = stored(alice, connection, request_to(connection), (" the sea", SEA), (" no", None))
+    client.force_login(alice)
+    page = client.get(f"/runs/{run.pk}/probabilities/").content.decode()
+    assert page.count('role="listbox"') == 1
+    assert 'data-choice="0"' in page
+    client.force_login(charlie)
+    assert client.get(f"/runs/{run.pk}/probabilities/").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("asked", "sentence"),
+    [({"logprobs": 5}, "this backend sent none"), ({}, "to 1 or more")],
+)
+def test_the_panel_says_why_it_is_empty(
+    client: Client,
+    alice: User,
+    connection: Connection,
+    asked: dict[str, Any],
+    sentence: str,
+) -> None:
+    run = stored(alice, connection, request_to(connection, **asked), ("Hi", None))
+    client.force_login(alice)
+    assert sentence in client.get(f"/runs/{run.pk}/probabilities/").content.decode()
+
+
+def test_the_panel_of_a_live_run_waits(client: Client, alice: User, connection: Connection) -> None:
+    run = stored(alice, connection, request_to(connection))
+    Run.objects.filter(pk=run.pk).update(status=RunStatus.RUNNING)
+    client.force_login(alice)
+    assert "has ended" in client.get(f"/runs/{run.pk}/probabilities/").content.decode()
