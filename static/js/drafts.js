@@ -2,6 +2,7 @@
 (() => {
   const playground = (window.playground = window.playground || {});
   const PAUSE = 800; // ms without a key after which the form is saved
+  const LONGEST = 5_000; // ms that somebody who types without a pause waits for it
   const LONG = 256 * 1024; // characters above which it waits longer, so that typing stays fluent
   const BEACON = 60_000; // bytes that a page may still send while it goes away
 
@@ -11,7 +12,7 @@
     const menu = document.getElementById("drafts-menu"), said = menu.querySelector("[data-draft-state]");
     const holder = document.getElementById("draft-note");
     const text = () => JSON.stringify(host.document());
-    let saved = text(), keep = Boolean(state.fresh), ran = null, busy = null, stopped = false, timer = 0, left = false;
+    let saved = text(), keep = Boolean(state.fresh), ran = null, busy = null, stopped = false, timer = 0, since = 0, left = false;
 
     const time = (stamp) => { const at = new Date(stamp); return at.toDateString() === new Date().toDateString() ? at.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" }) : at.toLocaleString([], { dateStyle: "medium", timeStyle: "short" }); };
     const tell = (words) => { said.textContent = words; };
@@ -40,6 +41,7 @@
     /* One request at a time, each over the version before. */
     const save = async () => {
       clearTimeout(timer);
+      since = 0;
       if (busy) { await busy; }
       if (!pending()) return;
       const now = text(), marked = ran;
@@ -59,7 +61,12 @@
       busy = null;
       if (pending()) again();
     };
-    const again = (pause) => { clearTimeout(timer); timer = setTimeout(save, pause || (saved.length > LONG ? 6 * PAUSE : PAUSE)); };
+    const again = (pause) => {
+      clearTimeout(timer);
+      since = since || Date.now();
+      const wait = pause || (saved.length > LONG ? 6 * PAUSE : PAUSE);
+      timer = setTimeout(save, pause ? pause : Math.max(0, Math.min(wait, since + LONGEST - Date.now())));
+    };
     const leave = () => {
       if (!pending()) return;
       const now = text(), version = state.version + (busy ? 1 : 0);
@@ -128,7 +135,7 @@
     if (state.waiting) note(`Your draft of ${time(state.waiting)} is kept.`, ["Back to the draft", host.compose]);
     else if (state.other) note("The form holds what you changed after this run.", ["Show it as it was run", "?as-run"]);
     return {
-      touch: () => { if (pending()) again(); },
+      touch: () => { if (!stopped && !left) again(); },
       /* A run has begun from this form: its page goes on with it. */
       begun: (comparison) => {
         holder.replaceChildren();
