@@ -10,6 +10,7 @@ from django.test import Client
 from playground.models import Comparison, Connection, Draft, User
 from playground.models.drafts import MOST_KEPT, MOST_PAGES
 from playground.reaper import this_process
+from tests.conftest import request_to
 from tests.server import document
 
 
@@ -161,6 +162,14 @@ def test_a_form_that_goes_on_from_an_answer_keeps_the_draft(
 ) -> None:
     client.force_login(alice)
     save(client, form(connection, "My draft"))
-    facts = shown(client, "/")["draft"]
-    assert facts["version"] == 1
-    assert "fresh" not in facts
+    membership = alice.membership()
+    assert membership
+    columns = [(connection, request_to(connection, prompt="Once"))]
+    run = Comparison.objects.begin(membership, columns, owner=this_process()).runs.get()
+    found = shown(client, f"/?continue={run.pk}")
+    assert found["document"]["prompt"] == "Once"
+    assert found["draft"]["fresh"] is True
+    assert shown(client)["document"]["prompt"] == "My draft"
+    save(client, form(connection, "Once upon"), found["draft"]["version"], keep="1")
+    assert shown(client)["document"]["prompt"] == "Once upon"
+    assert "My draft" in client.get("/drafts/").content.decode()
