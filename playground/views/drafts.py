@@ -114,6 +114,7 @@ def present(user: User, page: Comparison | None) -> tuple[Draft | None, dict[str
     is_working = page is None or (found is not None and found is working)
     other = working if working and not is_working and _opening(working) else None
     facts = {
+        "user": user.pk,
         "page": "" if is_working or page is None else page.pk,
         "version": found.version if found else 0,
         "saved_at": found.saved_at.isoformat() if found else "",

@@ -78,4 +78,7 @@ def _list(request: Request, **more: Any) -> HttpResponse:
     listed = Preset.objects.visible_to(request.user).listed()
     membership = request.user.membership()
     context = {"presets": listed, "team": membership.team if membership else None, **more}
-    return render(request, "_presets.html", context, status=422 if more.get("error") else 200)
+    response = render(request, "_presets.html", context, status=422 if more.get("error") else 200)
+    if more.get("error"):  # told in its place
+        response["HX-Retarget"], response["HX-Reswap"] = "#presets", "outerHTML"
+    return response

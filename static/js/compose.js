@@ -41,7 +41,7 @@
     changes: (position) => (panel ? panel.changes(position) : 0),
     edit: (position) => { openPanel(); panel.setScope(position); },
     scope: () => (panel ? panel.scope() : null),
-    choose: (positions) => { if (positions !== null) openPanel(); panel.setScope(positions); },
+    choose: (positions) => panel.setScope(positions),
     run: (position) => runColumn(position),
     use: (position) => useColumn(position),
     undo: (text, before) => undo(text, before),
@@ -251,7 +251,7 @@
       delete form.dataset.edited;
       setRunning($$(":is([data-status=queued], [data-status=running])[data-run]", outputs).length);
       if (outputs.getBoundingClientRect().top > innerHeight - 240) outputs.scrollIntoView({ block: "start" });
-      drafts.begun(outputs.dataset.comparison);
+      if (event.detail.requestConfig.verb === "post") drafts.begun(outputs.dataset.comparison);
     } else if (target.matches("[data-run]") && event.detail.requestConfig.verb === "post") {
       const outputs = document.getElementById("outputs"), articles = $$("[data-run]", outputs);
       $$(".colswitch a", outputs).forEach((link, at) => { if (articles[at]) link.href = `#${articles[at].id}`; });

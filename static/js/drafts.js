@@ -67,8 +67,23 @@
       const wait = pause || (saved.length > LONG ? 6 * PAUSE : PAUSE);
       timer = setTimeout(save, pause ? pause : Math.max(0, Math.min(wait, since + LONGEST - Date.now())));
     };
+    /* The next page may be asked for before this is saved: a copy waits in the tab. */
+    const COPY = "playground-draft";
+    const aside = (now) => {
+      try { sessionStorage.setItem(COPY, JSON.stringify({ user: state.user, page: state.page, version: state.version, document: JSON.parse(now) })); } catch { /* no room, or private mode */ }
+    };
+    const waiting = () => {
+      let found = null;
+      try { found = JSON.parse(sessionStorage.getItem(COPY)); sessionStorage.removeItem(COPY); } catch { /* private mode */ }
+      const mine = found && found.user === state.user && found.page === state.page && !state.fresh;
+      return mine && state.version === found.version ? found.document : null;
+    };
+    const sorted = (value) => (value && typeof value === "object" && !Array.isArray(value) ? Object.fromEntries(Object.keys(value).sort().map((key) => [key, sorted(value[key])])) : Array.isArray(value) ? value.map(sorted) : value);
+    const alike = (one, other) => JSON.stringify(sorted({ ...one, force: false })) === JSON.stringify(sorted({ ...other, force: false }));
+    let copy = null;
     const leave = () => {
       if (!pending()) return;
+      aside(text());
       const now = text(), version = state.version + (busy ? 1 : 0);
       send(fields(now, version), now.length < BEACON).then(async (response) => { if (response.ok) { state.version = (await response.json()).version; saved = now; keep = false; ran = null; } }).catch(() => {});
     };
@@ -79,6 +94,8 @@
     const conflict = (there) => {
       stopped = true;
       tell("Not saved: changed in another tab");
+      /* What the other page sent while it left is what this one began with. */
+      if (copy && there.document && alike(copy, there.document)) { stopped = false; state.version = there.version; again(); return; }
       const mine = () => { stopped = false; state.version = there.version; keep = true; saved = ""; save(); };
       if (!there.document) { mine(); return; }
       note(`This form was changed in another tab at ${time(there.saved_at)}. What you see here is not saved.`,
@@ -131,6 +148,8 @@
       location.assign(host.compose);
     });
 
+    copy = waiting();
+    if (copy && !alike(copy, host.document())) { host.put(copy); again(); }
     if (state.saved_at) tell(`Saved ${time(state.saved_at)}`);
     if (state.waiting) note(`Your draft of ${time(state.waiting)} is kept.`, ["Back to the draft", host.compose]);
     else if (state.other) note("The form holds what you changed after this run.", ["Show it as it was run", "?as-run"]);
@@ -139,7 +158,7 @@
       /* A run has begun from this form: its page goes on with it. */
       begun: (comparison) => {
         holder.replaceChildren();
-        if (state.page === "") { ran = comparison; save(); return; }
+        if (state.page === "") { ran = comparison; save(); return; } // so that a reload of its page goes on
         if (String(state.page) === comparison) return;
         state.page = comparison;
         state.version = 0;

@@ -94,7 +94,7 @@
       const done = before, failed = list.querySelector("#presets-error");
       before = null;
       if (failed) {
-        const box = list.querySelector("[data-rename-form]:not([hidden]) input") || name;
+        const box = list.querySelector("[data-rename-form]:not([hidden]) [name=name]") || name;
         box.setAttribute("aria-invalid", "true");
         box.focus();
       } else if (done && done.kind === "saved") {
@@ -119,7 +119,7 @@
         const box = element.querySelector("[data-rename-form]");
         box.hidden = !box.hidden;
         button.setAttribute("aria-expanded", String(!box.hidden));
-        if (!box.hidden) box.querySelector("input").select();
+        if (!box.hidden) box.elements.namedItem("name").select();
       }
     });
     document.querySelector("[data-presets]").addEventListener("click", () => {

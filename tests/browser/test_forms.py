@@ -55,7 +55,7 @@ def press_run(page: Page) -> Locator:
     """The column of the new run, ended."""
     column = page.locator("article[data-run]")
     before = column.get_attribute("data-run") if column.count() else ""
-    page.get_by_role("button", name="Run").click()
+    page.locator("[data-run-button]").click()
     expect(column).not_to_have_attribute("data-run", before or "none")
     finished(column)
     return column
