@@ -342,7 +342,8 @@ function tellRunning() {
   const running = followed.size;
   const progress = outputs()?.querySelector("[data-progress]");
   const all = Number(outputs()?.dataset.total) || document.querySelectorAll("#outputs [data-run]").length;
-  if (progress) progress.textContent = running && all > 1 ? `${running} of ${all} running` : "";
+  const said = outputs()?.dataset.total ? `${all - running} of ${all} done` : `${running} of ${all} running`;
+  if (progress) progress.textContent = running && all > 1 ? said : "";
   const stop = outputs()?.querySelector("[data-stop-all]");
   if (stop) stop.hidden = !running;
   if (running === told) return;
