@@ -32,6 +32,17 @@
     fetchEnded();
   });
 
+  /* Two repeats that end one shortly after the other: when the last swap has come, they are grouped. */
+  document.addEventListener("htmx:oobAfterSwap", ({ target }) => {
+    const pile = target.matches && target.matches(".cell") && target.closest("[data-pile]");
+    if (!pile || "asked" in pile.dataset) return;
+    const cells = [...pile.querySelectorAll(".cell")];
+    if (cells.length < 2 || cells.some(isLive)) return;
+    pile.dataset.asked = "";
+    ended.add(cells[0].dataset.run);
+    fetchEnded();
+  });
+
   /* --- Open a cell --- */
   const dialog = document.getElementById("cell-dialog");
   let held = null; // the live cell whose run the dialog follows meanwhile
