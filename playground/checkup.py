@@ -1,9 +1,9 @@
 """The test of a connection: does it answer, which keys does it take, what is it, what does it list.
 
 Every stored key is tried. A list of models proves a key only where it is refused without one; some
-servers (llama.cpp among them) give it to anybody, and some have none. There a completion of one
-token is asked for, and that is the only thing here that may cost something. A waiting key that
-passes becomes the active one.
+servers give it to anybody, and some have none. There a completion of one token is asked for, and
+that is the only thing here that may cost something. A waiting key that passes becomes the active
+one.
 """
 
 import json

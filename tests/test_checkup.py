@@ -90,7 +90,7 @@ async def test_a_waiting_key_that_is_rejected_stays_where_it_is(
 async def test_a_list_that_everybody_gets_proves_no_key(
     runner: Runner, connection: Connection, provider: FakeProvider
 ) -> None:
-    """As llama.cpp does it: so one token is asked for, and that is refused."""
+    """So one token is asked for, and that is refused."""
     await in_thread(connection.set_key, OLD)
     provider.reply_with(error_reply(401, {"error": {"message": "Invalid API Key"}}))
     report = await check_up(connection)

@@ -16,6 +16,7 @@
       if (said) field.setAttribute("aria-label", said.replace(/[:?]$/, ""));
     }
   };
+  document.getElementById("searchbar")?.setAttribute("aria-label", "Search");
   name(document);
   document.addEventListener("formset:added", (event) => name(event.target));
   window.addEventListener("load", () => {

@@ -39,7 +39,7 @@ def test_a_connection_is_added_tested_and_its_key_changed(
     page.get_by_role("link", name=re.compile("Add connection")).click()
 
     # The address that the service documents, and what concerns a server of one's own only.
-    address = page.get_by_label("Address")
+    address = page.get_by_label("Address:", exact=True)
     page.get_by_label("Service").select_option("pulze")
     expect(address).to_have_value("https://api.pulze.ai/v1")
     expect(page.get_by_label("Kind of server")).to_be_hidden()
@@ -48,7 +48,7 @@ def test_a_connection_is_added_tested_and_its_key_changed(
     expect(page.get_by_label("Kind of server")).to_be_visible()
     expect(page.get_by_label("May reach private addresses")).to_be_checked()
 
-    page.get_by_label("Name").fill("guarded")
+    page.get_by_label("Name:", exact=True).fill("guarded")
     address.fill(guarded.url)
     page.get_by_label("Kind of server").select_option("vllm")
     page.get_by_label("API key").fill(OLD)
