@@ -62,6 +62,7 @@ run_urls: list[URLPattern | URLResolver] = [
     path("<int:pk>/", include(view_urls)),
     path("<int:pk>/stop/", compose.stop, name="stop"),
     path("<int:pk>/labels/", annotations.labels, name="labels"),
+    path("<int:pk>/facts/", annotations.facts, name="facts"),
     path("<int:pk>/star/", annotations.star, name="star"),
     path("<int:pk>/rating/", annotations.rate, name="rate"),
     path("<int:pk>/comments/", annotations.comments, name="comments"),

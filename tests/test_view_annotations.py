@@ -126,3 +126,30 @@ def test_the_completion_offers_labels_of_runs_that_one_may_see(
     assert "stage=draft" in answer
     assert "Secret" not in answer
     assert client.get("/labels/known/?label=%00").status_code == 200
+
+
+def test_own_pairs_have_one_value_of_a_key_and_are_found(reviewer: Client, run: Run) -> None:
+    address = f"/runs/{run.pk}/facts/"
+    for value in ("draft", "7"):
+        reviewer.post(address, {"key": " Quality  Check", "value": value}, headers=HTMX)
+    fact = run.facts.get(source="user")
+    assert (fact.key, fact.text, fact.number) == ("Quality Check", "7", 7)
+    assert "Quality Check" in reviewer.get(f"/runs/{run.pk}/").text
+    answer = reviewer.post(address, {"remove": "Quality Check"}, headers=HTMX)
+    assert "Quality Check" not in answer.text
+    assert not run.facts.filter(source="user").exists()
+
+
+@pytest.mark.parametrize(("key", "value"), [("", "x"), ("a", " "), ("a=b", "c"), ("k" * 101, "v")])
+def test_a_pair_that_cannot_be_is_refused_in_place(
+    key: str, value: str, reviewer: Client, run: Run
+) -> None:
+    answer = reviewer.post(f"/runs/{run.pk}/facts/", {"key": key, "value": value}, headers=HTMX)
+    assert 'id="fact-error"' in answer.text
+    assert not run.facts.filter(source="user").exists()
+
+
+def test_the_page_says_who_may_not_run(client: Client, rita: User, alice: User) -> None:
+    for user, role in ((rita, "reviewer"), (alice, "owner")):
+        client.force_login(user)
+        assert f'data-role="{role}"' in client.get("/").text

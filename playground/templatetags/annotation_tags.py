@@ -7,6 +7,7 @@ from django import template
 from playground import panel
 from playground.completion import CompletionRequest
 from playground.models import Comparison, Run
+from playground.models.pairs import USER
 from playground.models.teams import Membership, User
 
 register = template.Library()
@@ -44,3 +45,9 @@ def backend_of(column: dict[str, Any]) -> str:
 def said(message: dict[str, Any]) -> str:
     """The text of a message."""
     return CompletionRequest("", "chat", "", messages=(message,)).prompt_text()
+
+
+@register.simple_tag
+def own_facts(run: Run) -> Any:
+    """A person's own pairs, in the order of their keys."""
+    return run.facts.filter(source=USER).order_by("key", "pk")

@@ -6,8 +6,9 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_GET, require_POST
 
 from playground.completion import storable
-from playground.models import Comment, Label, Rating, Run, RunLabel
+from playground.models import Comment, Label, Rating, Run, RunFact, RunLabel
 from playground.models.annotations import clean_rating, labels_seen_in
+from playground.models.pairs import USER, set_pair
 from playground.views import Request
 
 OFFERED = 20  # labels that the completion shows
@@ -99,6 +100,28 @@ def comment(request: Request, pk: int) -> HttpResponse:
         said = " ".join(error.messages)
         return _comments(request, own.run, 422, edited=own.pk, typed=text, error=said)
     return _comments(request, own.run)
+
+
+# --- Own metadata --------------------------------------------------------------------------
+
+
+@require_POST
+def facts(request: Request, pk: int) -> HttpResponse:
+    """Set `key` to `value`; or take `remove`, a key, away. One value of a key."""
+    run = _visible(request, pk)
+    context: dict[str, object] = {"run": run}
+    if "remove" in request.POST:
+        RunFact.objects.filter(run=run, source=USER, key=request.POST["remove"]).delete()
+    else:
+        key, value = request.POST.get("key", ""), request.POST.get("value", "")
+        try:
+            set_pair(run, key, value)
+        except ValidationError as error:
+            said = " ".join(error.messages)
+            context |= {"fact_error": said, "typed_key": key, "typed_value": value}
+    if not request.htmx:
+        return redirect(run)
+    return render(request, "annotations/_facts.html", context)
 
 
 # --- Labels --------------------------------------------------------------------------------
