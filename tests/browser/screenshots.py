@@ -207,6 +207,31 @@ def matrix(page: Page, root: str) -> None:
     page.wait_for_timeout(300)
 
 
+def searched(page: Page, root: str) -> None:
+    done(page, root)
+    page.goto(urljoin(root, "history/?whose=team&q=label:task+kingfisher"))
+    page.wait_for_selector(".facets__list")
+
+
+def previewed(page: Page, root: str) -> None:
+    done(page, root)
+    failed(page, root)
+    page.goto(urljoin(root, "history/"))
+    page.wait_for_selector(".facets__list")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    page.wait_for_timeout(500)
+
+
+def completed(page: Page, root: str) -> None:
+    done(page, root)
+    page.goto(urljoin(root, "history/"))
+    page.keyboard.press("/")
+    page.keyboard.type("label:")
+    page.wait_for_selector("#offers li")
+    page.keyboard.press("ArrowDown")
+
+
 def record(page: Page, root: str) -> None:
     tool_call(page, root)
     page.click(".col__acts a")
@@ -478,6 +503,9 @@ STATES: dict[str, Callable[[Page, str], None]] = {
     "tokens-lens": lens,
     "tokens-sampling": sampling,
     "history": history,
+    "history-search": searched,
+    "history-preview": previewed,
+    "history-complete": completed,
     "run": run,
     "run-record": record,
     "admin-overview": admin(""),
