@@ -116,17 +116,31 @@ class Finder:
         found: dict[Any, Key] = {}
         walked, step, last = 0, FIRST, cursor
         while walked < WALK:
-            rows = self._keys(self._beyond(last, up), up)[:step]
-            run_keys = {row[2]: Key(*row) for row in rows}
-            for run in self._passing(list(run_keys)):
-                found.setdefault(self._name(run_keys[run]), self._trimmed(run_keys[run]))
-            if len(found) >= count or len(run_keys) < step:
+            rows = self._keys(self._beyond(last, up), up).values_list("pk", flat=True)
+            runs = list(rows[:step])
+            self._collect(found, self._passing(runs), count)
+            if len(found) >= count or len(runs) < step:
                 return list(found.values())[:count], 0, None
             if not walked and (few := self._few()) is not None:
                 return self._of(few, count, cursor, up), 0, None
-            last = list(run_keys.values())[-1]
-            walked, step = walked + len(run_keys), STEP
+            tail = self._keys_of(runs[-10:])
+            last = next((tail[run] for run in reversed(runs[-10:]) if run in tail), last)
+            walked, step = walked + len(runs), STEP
         return list(found.values())[:count], walked, last
+
+    def _collect(self, found: dict[Any, Key], runs: Sequence[int], count: int) -> None:
+        """Add the rows that these runs stand in, in their order, until there are enough."""
+        for part in _slices(runs, 4 * count):
+            keys = self._keys_of(part)
+            for run in part:
+                if run in keys:  # not purged meanwhile
+                    found.setdefault(self._name(keys[run]), self._trimmed(keys[run]))
+            if len(found) >= count:
+                return
+
+    def _keys_of(self, runs: Sequence[int]) -> dict[int, Key]:
+        rows = Run.objects.filter(pk__in=runs).values_list("created_at", "comparison", "pk")
+        return {row[2]: Key(*row) for row in rows}
 
     def _directly(self, count: int, cursor: Key | None, up: bool) -> list[Key]:
         rows = self._keys(self._beyond(cursor, up), up)
