@@ -550,3 +550,11 @@ def test_right_to_left_text_and_several_choices(
     lens = open_lens(page)
     expect(lens.locator("thead th")).to_have_count(3)
     expect(lens.locator("thead")).to_contain_text("A3")
+
+
+def test_on_a_phone_the_lens_scrolls_and_the_page_does_not(page: Page, server: Server) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    stored(page, server, LLAMA, VLLM, WARM)
+    lens = open_lens(page)
+    assert lens.locator(".lens__wrap").evaluate("box => box.scrollWidth > box.clientWidth")
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
