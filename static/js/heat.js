@@ -3,8 +3,8 @@
 (() => {
   const playground = (window.playground = window.playground || {});
   const { probability, tokenData } = playground;
-  const SLICE = 6; // ms of drawing in one frame
-  const BLOCK = 150, LONGEST = 1_200; // tokens after which a block ends at a line end, or anywhere
+  const SLICE = 3; // ms of drawing in one frame; laying it out costs more
+  const BLOCK = 100, WORDS = 200, LONGEST = 600; // tokens after which a block ends at a line end, before a word, anywhere
   const PAGE_STEP = 20; // tokens
   const NAMES = { "\n": "line end", "\r": "carriage return", "\t": "tab", " ": "space" };
   const SIGNS = { "\n": "↵", "\r": "␍", "\t": "⇥" };
@@ -82,12 +82,13 @@
         if (!box.isConnected) return;
         began = performance.now();
       }
+      if (size >= LONGEST || (size >= WORDS && /^\s/.test(token.text))) open();
       if (token.before) block.append(plain(token.before));
       const span = element(token, position);
       map.elements[position] = span;
       block.append(span);
       size += 1;
-      if (size >= LONGEST || (size >= BLOCK && token.text.endsWith("\n"))) open();
+      if (size >= BLOCK && token.text.endsWith("\n")) open();
     }
     if (map.choice.after) block.append(plain(map.choice.after));
     box.removeAttribute("aria-busy");
