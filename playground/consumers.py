@@ -2,21 +2,24 @@
 `docs/protocol.md`. Prompts, stops and labels are HTTP requests."""
 
 import asyncio
-import json
 import logging
 import time
-from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
 from channels.generic.websocket import AsyncWebsocketConsumer
 from channels.layers import get_channel_layer
 from django.conf import settings
-from django.contrib.auth import get_user
-from django.contrib.sessions.backends.db import SessionStore
-from django.http import HttpRequest
 
 from playground.database import in_thread
+from playground.following import (
+    Following,
+    log_and_end,
+    positions,
+    session_user,
+    visible_runs,
+    waiting_runs,
+)
 from playground.hub import FAULT, SESSION_ENDED, Item, group, hub
 from playground.log import to_json
 from playground.models import Run, User
@@ -31,34 +34,6 @@ UNACKNOWLEDGED = 1024 * 1024  # characters on their way from which a run waits f
 POLL = 0.5  # seconds between two looks at the log of a run of another process
 RECHECK = 5.0  # seconds between two looks whether the session still holds
 MOST_RUNS = 1000  # that one socket follows
-LONGEST_MESSAGE = 64 * 1024  # characters; a follow of 1000 runs has 20,000
-
-
-class Following:
-    """How far one run has been sent on this socket."""
-
-    def __init__(self, comparison: int, last: int) -> None:
-        self.comparison = comparison
-        self.cursor = last  # the last row that was sent
-        self.acknowledged = last
-        self.repeated = False  # the reader said the same position twice, and nothing moved
-        self.behind = False  # it waits for its reader; the log is read when it has caught up
-        self.on_the_way: deque[tuple[int, int]] = deque()  # (seq, characters)
-
-    @property
-    def size(self) -> int:
-        return sum(size for _, size in self.on_the_way)
-
-    def acknowledge(self, last: int) -> None:
-        """Rows up to `last` have arrived. A reader that stands still behind us has lost some."""
-        stuck = last == self.acknowledged and last < self.cursor
-        if stuck and self.repeated:
-            self.cursor = last
-            self.on_the_way.clear()
-        self.repeated = stuck
-        self.acknowledged = last
-        while self.on_the_way and self.on_the_way[0][0] <= last:
-            self.on_the_way.popleft()
 
 
 class ComparisonConsumer(AsyncWebsocketConsumer):
@@ -94,7 +69,7 @@ class ComparisonConsumer(AsyncWebsocketConsumer):
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         try:
-            follow = _follow(text_data)
+            follow = positions(text_data)
         except ValueError as error:
             await self.send(to_json({"error": str(error)}))
             return
@@ -165,7 +140,7 @@ class ComparisonConsumer(AsyncWebsocketConsumer):
         unknown = [run for run in runs if runner.committed(run) is None]
         if not unknown:
             return runs
-        waiting = await in_thread(_waiting, unknown)
+        waiting = await in_thread(waiting_runs, unknown)
         return [run for run in runs if run not in waiting and run in self.following]
 
     async def _follow(self, wanted: dict[int, int]) -> None:
@@ -204,10 +179,10 @@ class ComparisonConsumer(AsyncWebsocketConsumer):
     async def _still_in(self) -> bool:
         """Whether the session still holds; runs that may no longer be seen are dropped."""
         self._checked = time.monotonic()
-        user = await in_thread(_session_user, self.scope["session"].session_key)
+        user = await in_thread(session_user, self.scope["session"].session_key)
         if user is None:
             return False
-        visible = await in_thread(_visible, user, list(self.following))
+        visible = await in_thread(visible_runs, user, list(self.following))
         for run in [run for run in self.following if run not in visible]:
             self._drop(run)
         for comparison in self._comparisons():
@@ -220,7 +195,7 @@ class ComparisonConsumer(AsyncWebsocketConsumer):
             return
         room = MOST_RUNS - len(self.following)
         before = self._comparisons()
-        visible = await in_thread(_visible, self.user, list(new)[:room])
+        visible = await in_thread(visible_runs, self.user, list(new)[:room])
         for run, last in new.items():
             if run not in visible:
                 await self.send(to_json({"error": "not found", "run": run}))
@@ -290,7 +265,7 @@ class ComparisonConsumer(AsyncWebsocketConsumer):
         if following.behind:
             return
         try:
-            log, finished = await in_thread(_log_and_end, run, following.cursor)
+            log, finished = await in_thread(log_and_end, run, following.cursor)
         except Run.DoesNotExist:  # purged while it was followed
             self._drop(run)
             await self.send(to_json({"error": "not found", "run": run}))
@@ -311,59 +286,3 @@ class ComparisonConsumer(AsyncWebsocketConsumer):
         hub.unfollow(run, self)
         if following is not None and following.comparison not in self._comparisons():
             hub.presence.go(following.comparison, self)
-
-
-def _follow(text: str | None) -> dict[int, int]:
-    """{run: last seq} of a message. Raises ValueError with what is wrong."""
-    if text is None or len(text) > LONGEST_MESSAGE:
-        raise ValueError("A message is a JSON text of at most 64 kB.")
-    try:
-        message = json.loads(text)
-        follow = message["follow"]
-        found = {int(run): int(last) for run, last in follow.items()}
-    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
-        raise ValueError('Expected {"follow": {"run id": last seq}}.') from None
-    if any(not 0 <= number < 2**31 for pair in found.items() for number in pair):
-        raise ValueError("Run ids and positions are numbers from 0.")
-    return found
-
-
-def _session_user(key: str) -> User | None:
-    """Who the session belongs to now: not after a logout, a deactivation or a new password."""
-    request = HttpRequest()
-    request.session = SessionStore(key)
-    user = get_user(request)
-    return user if isinstance(user, User) else None
-
-
-def _visible(user: User, runs: list[int]) -> dict[int, int]:
-    """{run: comparison} of those that this user may see."""
-    return dict(Run.objects.visible_to(user).filter(pk__in=runs).values_list("pk", "comparison_id"))
-
-
-def _waiting(runs: list[int]) -> set[int]:
-    return Run.objects.filter(pk__in=runs).waiting()
-
-
-def _log_and_end(run: int, cursor: int) -> tuple[list[tuple[int, str]], str]:
-    """Rows behind the cursor, and the end of the run as JSON text, or ""."""
-    found = Run.objects.get(pk=run)
-    log = found.log_after(cursor) if found.live else []
-    if found.live and not log:
-        found.refresh_from_db(fields=["status"])  # it may have ended between the two reads
-    return log, "" if found.live else end_of(found)
-
-
-def end_of(run: Run) -> str:
-    """What `close_run` told about a run, from what it stored."""
-    choices = run.choices.values_list("index", "text", "sha256")
-    return to_json(
-        {
-            "run": run.pk,
-            "status": str(run.status),
-            "choices": [
-                {"index": index, "length": len(text), "sha256": sha256}
-                for index, text, sha256 in choices
-            ],
-        }
-    )

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from playground import consumers
 from playground.asgi import application, is_own
-from playground.consumers import Following, _follow
 from playground.database import in_thread
+from playground.following import Following, positions
 from playground.hub import RESTARTING, SESSION_ENDED, hub
 from playground.log import Ending, close_run
 from playground.models import Comparison, Connection, Process, Run, RunEvent, User
@@ -259,7 +259,7 @@ async def test_bytes_are_answered_too(enter: Any, alice: User) -> None:
        max_leaves=4).map(json.dumps))  # fmt: skip
 def test_any_message_is_understood_or_refused(message: str) -> None:
     with suppress(ValueError):
-        found = _follow(message)
+        found = positions(message)
         assert all(0 <= number < 2**31 for pair in found.items() for number in pair)
 
 

@@ -36,6 +36,7 @@ MAP = {
     "playground.database": (ACTIONS, "runner"),
     "playground.hub": (ACTIONS, "runner"),
     "playground.presence": (ACTIONS, "runner"),
+    "playground.following": (ACTIONS, "runner"),
     "playground.log": (ACTIONS, "runner"),
     "playground.recorder": (ACTIONS, "runner"),
     "playground.reaper": (ACTIONS, "runner"),

@@ -273,6 +273,23 @@ def marks(page: Page, root: str) -> None:
     page.evaluate("localStorage.removeItem('views')")
 
 
+def replay(page: Page, root: str) -> None:
+    """The picture of a stream with a stall, in the middle of its replay."""
+    page.goto(root)
+    page.fill("#prompt", PROMPT)
+    page.fill("[data-model]", "halting")
+    page.click("[data-add-column]")
+    page.fill("[data-model] >> nth=1", "steady")
+    page.keyboard.press("Control+Enter")
+    page.wait_for_selector("[data-replay]", timeout=30_000)
+    page.locator("[data-scrub]").evaluate(
+        "e => { e.value = e.max * 0.6; e.dispatchEvent(new Event('input', {bubbles: true})); }"
+    )
+    page.wait_for_selector(".out--replay >> nth=1")
+    page.locator("[data-replay]").scroll_into_view_if_needed()
+    page.wait_for_timeout(200)
+
+
 def diff(page: Page, root: str) -> None:
     written(page, root)
     page.click("[data-diff]")
@@ -481,6 +498,7 @@ STATES: dict[str, Callable[[Page, str], None]] = {
     "views-sent": view("sent"),
     "views-marks": marks,
     "views-diff": diff,
+    "views-replay": replay,
     "compose-running": running,
     "compose-failed": failed,
     "compose-refused": refused,
@@ -622,6 +640,12 @@ def called() -> Reply:
     return json_reply({**whole, "created": CREATED, "usage": usage, "metadata": metadata})
 
 
+def halting() -> Reply:
+    reply = entry(60.0, 2)
+    pieces = list(reply.pieces)
+    return Reply(pieces=[*pieces[:60], 0.6, *pieces[60:]])
+
+
 GUIDE = """ Entry for beginners
 
 ## Common kingfisher
@@ -689,6 +713,8 @@ def main() -> int:
         for name in PROBABLE:
             works.on(name, transcript(name))
         works.on("writer", guide(GUIDE))
+        works.on("steady", entry(40.0, 2))
+        works.on("halting", halting())
         works.on(
             "writer-2", guide(GUIDE.replace("vivid", "bright").replace("Often gone", "It is gone"))
         )
