@@ -50,7 +50,7 @@ def stalls(arrivals: Sequence[tuple[float, int]]) -> list[tuple[float, float]]:
 
 def strip(arrivals: Sequence[tuple[float, int]], span: float) -> Strip:
     """Drawn so that `span` milliseconds fill the width; at most one bar for each unit of it."""
-    scale = WIDTH / span if span > 0 else 0.0
+    scale = WIDTH / span if span > 0.001 else 0.0  # a span of nothing has no width
     columns: dict[int, int] = {}
     for ms, count in arrivals[1:]:
         at = min(WIDTH, round(ms * scale))
@@ -77,7 +77,7 @@ def _top(count: int, highest: int) -> int:
 
 def ticks(span: float) -> list[tuple[str, str]]:
     """(x in percent, seconds) at round steps."""
-    if span <= 0:
+    if span <= 0.001:
         return []
     rough = span / TICKS
     unit = 10 ** math.floor(math.log10(rough))
@@ -85,6 +85,6 @@ def ticks(span: float) -> list[tuple[str, str]]:
     digits = max(0, 3 - math.floor(math.log10(step)))
     count = math.floor(span / step * (1 + 1e-9))
     return [
-        (f"{100 * n * step / span:.2f}", f"{n * step / 1000:.{min(digits, 3)}f}")
+        (f"{100 * n * step / span:.2f}", f"{n * step / 1000:.{min(digits, 3)}f}" if n else "0")
         for n in range(count + 1)
     ]

@@ -60,7 +60,7 @@
     reset: (position) => { doc.columns[position].values = {}; },
     resetting: () => undo("The parameters are reset.", snapshot()),
     scoped: () => { columns.refresh(); if (panel.scope() && panel.scope().length === 1) columns.become(panel.column()); },
-    changed: () => { columns.refresh(); showPlan(); edited(); },
+    changed: () => { columns.refresh(); showPlan(); edited(); if (prompts) prompts.recount(); },
   });
   const isSheet = () => getComputedStyle(params).position === "fixed" || getComputedStyle(params).display === "none";
   const openPanel = () => { if (isSheet() && !params.matches(":popover-open")) params.showPopover(); };

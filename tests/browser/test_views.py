@@ -9,7 +9,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.steps import finished, run, text_of
-from tests.fake_provider import DONE, FIN, FakeProvider, Reply, text_event, until
+from tests.fake_provider import DONE, FIN, FakeProvider, Reply, json_reply, text_event, until
 from tests.server import Server, document
 
 OpenPage = Callable[..., Page]
@@ -303,3 +303,17 @@ def test_the_best_of_each_metric_is_marked_when_all_are_done(
     page.reload()
     expect(found.nth(0).locator("[data-metric=first]")).to_have_class("is-best")
     clean(page)
+
+
+def test_the_context_that_is_left_counts_max_tokens(page: Page, fake: FakeProvider) -> None:
+    row = {"id": 1, "piece": "Hi"}
+    fake.on_path("/tokenize", json_reply({"tokens": [row, row, row]}))
+    fake.on_path("/props", json_reply({"default_generation_settings": {"n_ctx": 1024}}))
+    page.get_by_role("textbox", name="Prompt", exact=True).fill("three of them")
+    count = page.locator("[data-count-tokens]")
+    expect(count).to_have_text("3 tokens, 1,021 of 1,024 left")
+    most = page.get_by_role("textbox", name="max_tokens", exact=True)
+    most.fill("1000")
+    expect(count).to_have_text("3 tokens, 21 of 1,024 left after max_tokens 1,000")
+    most.fill("2000")
+    expect(count).to_have_text("3 tokens, 979 over the context of 1,024, with max_tokens 2,000")
