@@ -9,7 +9,7 @@ from typing import Any
 
 from playwright.sync_api import Page
 
-from tests.browser.steps import number
+from tests.browser.steps import number, parameters
 from tests.fake_provider import CREATED, FakeProvider, Received, Reply, json_reply, text_event
 from tests.fake_provider import word_pieces as pieces_of
 
@@ -139,7 +139,10 @@ def _rows(page: Page, root: str) -> None:
         page.set_input_files("[data-table-file]", path)
         page.wait_for_selector("[data-table-chip]:visible")
     page.click("[data-add-column]")
-    number(page, "logprobs", "5")
+    with parameters(page):
+        row = page.locator('[data-path="logprobs"]')
+        row.evaluate("each => { each.closest('[data-group]').open = true; }")
+        row.locator("[data-control]:not([hidden]) [data-box]").fill("5")
     _press(page, 6)
     page.wait_for_function("!document.querySelector('.grid [aria-busy]')", timeout=60_000)
     page.click("text=As a table")
