@@ -1,0 +1,163 @@
+"""Star, rate, label, comment by keyboard; the lock; trash and undo; a shared link."""
+
+from collections.abc import Callable
+
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.steps import finished, run
+from tests.fake_provider import FakeProvider
+from tests.server import Server
+
+Open = Callable[..., Page]
+
+
+def finished_run(page: Page, server: Server, prompt: str) -> str:
+    """Run it; the address of the page of its run."""
+    page.goto(server.url)
+    column = run(page, prompt)
+    finished(column)
+    return server.url + (column.get_attribute("data-url") or "")
+
+
+def has_no_faults(page: Page) -> None:
+    found = Axe().run(page).response["violations"]
+    assert not found, [(each["id"], each["nodes"][0]["target"]) for each in found]
+
+
+def test_a_run_is_starred_rated_labelled_and_commented_by_keyboard(
+    open_page: Open, server: Server, fake: FakeProvider
+) -> None:
+    page = open_page()
+    page.goto(finished_run(page, server, "Rate me"))
+    page.keyboard.press("s")
+    expect(page.get_by_role("button", name="Star", exact=True)).to_have_attribute(
+        "aria-pressed", "true"
+    )
+    page.keyboard.press("4")
+    expect(page.get_by_role("button", name="Take my rating back")).to_be_visible()
+    expect(page.get_by_role("radio", name="4 of 5")).to_be_checked()
+    page.keyboard.press("2")
+    # As the server says it: the next press takes it back.
+    expect(page.get_by_role("radio", name="2 of 5")).to_have_attribute("checked", "")
+    page.keyboard.press("2")
+    expect(page.get_by_role("button", name="Take my rating back")).to_have_count(0)
+    expect(page.get_by_role("radio", checked=True)).to_have_count(0)
+    page.keyboard.press("3")
+    expect(page.get_by_role("button", name="Take my rating back")).to_be_visible()
+    page.keyboard.press("l")
+    label = page.get_by_role("combobox", name="Add a label")
+    expect(label).to_be_focused()
+    page.keyboard.type("stage=draft")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="Remove label stage=draft")).to_be_visible()
+    expect(label).to_be_focused()
+    page.keyboard.type("Stage=Final")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="Remove label Stage=Final")).to_be_visible()
+    expect(page.get_by_role("button", name="Remove label stage=draft")).to_have_count(0)
+    page.keyboard.type("stage=dr")
+    expect(page.locator("datalist option[value='stage=draft']")).to_have_count(0)
+    page.keyboard.press("Escape")
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("c")
+    expect(page.get_by_label("Add a comment")).to_be_focused()
+    page.keyboard.type("Too long. 5 of these are enough.")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator(".comment__text")).to_have_text("Too long. 5 of these are enough.")
+    has_no_faults(page)
+    page.reload()
+    expect(page.get_by_role("radio", name="3 of 5")).to_be_checked()
+    expect(page.locator(".comment__text")).to_have_count(1)
+
+
+def test_a_comment_is_edited_and_deleted_by_its_author(
+    open_page: Open, server: Server, fake: FakeProvider
+) -> None:
+    page = open_page()
+    page.goto(finished_run(page, server, "Comment me"))
+    page.get_by_label("Add a comment").fill("First")
+    page.get_by_role("button", name="Add comment").click()
+    page.get_by_role("link", name="Edit this comment").click()
+    box = page.get_by_label("Your comment")
+    expect(box).to_be_focused()
+    box.fill("Second")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator(".comment__text")).to_have_text("Second")
+    expect(page.locator(".comment")).to_contain_text("edited")
+    page.get_by_role("button", name="Delete this comment").click()
+    expect(page.locator(".comment")).to_have_count(0)
+
+
+def test_one_key_hides_a_run_and_shows_it_again(
+    open_page: Open, server: Server, fake: FakeProvider
+) -> None:
+    page = open_page()
+    page.goto(finished_run(page, server, "Hide me"))
+    page.keyboard.press("v")
+    expect(page.get_by_role("button", name="Private; show it to the team")).to_be_visible()
+    page.reload()
+    page.get_by_role("button", name="Private; show it to the team").click()
+    expect(page.get_by_role("button", name="The team sees it; make it private")).to_be_visible()
+
+
+def test_what_is_deleted_comes_back_with_u_and_goes_for_ever_from_the_trash(
+    open_page: Open, server: Server, fake: FakeProvider
+) -> None:
+    page = open_page()
+    address = finished_run(page, server, "Delete me twice")
+    page.goto(address)
+    page.locator("[data-trash]").click()
+    page.wait_for_url("**/history/")
+    row = page.get_by_role("link", name="Delete me twice")
+    expect(page.locator(".toast")).to_contain_text("is in the trash")
+    expect(row).to_have_count(0)
+    page.keyboard.press("u")
+    expect(row).to_be_visible()
+    page.goto(address)
+    page.locator("[data-trash]").click()
+    page.wait_for_url("**/history/")
+    page.goto(f"{server.url}/trash/")
+    has_no_faults(page)
+    entry = page.locator(".trash__row", has_text="Delete me twice")
+    page.once("dialog", lambda dialog: dialog.dismiss())
+    entry.get_by_role("button", name="for ever").click()
+    expect(entry).to_be_visible()
+    page.once("dialog", lambda dialog: dialog.accept())
+    entry.get_by_role("button", name="for ever").click()
+    expect(entry).to_have_count(0)
+    run_id = int(address.rstrip("/").rpartition("/")[2])
+    page.wait_for_timeout(100)
+    for _ in range(100):  # the server erases it in the background
+        if not server.rows("SELECT id FROM playground_run WHERE id = ?", run_id):
+            break
+        page.wait_for_timeout(200)
+    assert not server.rows("SELECT id FROM playground_run WHERE id = ?", run_id)
+
+
+def test_a_shared_link_opens_without_a_login_until_it_is_revoked(
+    open_page: Open, server: Server, fake: FakeProvider, browser: Browser
+) -> None:
+    page = open_page()
+    page.goto(finished_run(page, server, "Share me with the world"))
+    page.get_by_role("button", name="Share a read-only copy").click()
+    expect(page.get_by_role("dialog")).to_be_visible()
+    link = page.locator("#share-link").text_content() or ""
+    has_no_faults(page)
+    with browser.new_context() as context:  # nobody has logged in here
+        visitor = context.new_page()
+        answer = visitor.goto(link)
+        assert answer is not None
+        assert answer.status == 200
+        expect(visitor.locator(".shared__prompt")).to_contain_text("Share me with the world")
+        expect(visitor.get_by_role("link", name="Copy into my draft")).to_have_count(0)
+        assert "admin" not in visitor.content()
+        has_no_faults(visitor)
+        page.goto(f"{server.url}/shares/")
+        page.get_by_role("button", name="Revoke").first.click()
+        expect(page.get_by_text("Revoked")).to_be_visible()
+        has_no_faults(page)
+        answer = visitor.goto(link)
+        assert answer is not None
+        assert answer.status == 404
+        expect(visitor.get_by_role("heading")).to_have_text("This link is not open")
