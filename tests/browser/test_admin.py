@@ -53,7 +53,7 @@ def test_a_connection_is_added_tested_and_its_key_changed(
     page.get_by_label("Kind of server").select_option("vllm")
     page.get_by_label("API key").fill(OLD)
     page.get_by_role("button", name="Save and test").click()
-    test = page.get_by_role("region", name="Test")
+    test = page.get_by_role("region", name="Test", exact=True)
     expect(test).to_contain_text("Passed")
     expect(test).to_contain_text("2 found: one, two")
     expect(test).to_contain_text("…0001accepted")
