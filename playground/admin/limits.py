@@ -62,9 +62,6 @@ class LimitAdmin(admin.ModelAdmin):
         ),
     ]
 
-    class Media:
-        css = {"all": ["css/limits.css"]}
-
     def get_readonly_fields(self, request: HttpRequest, obj: Limit | None = None) -> Any:
         return SCOPE if obj else ()
 
