@@ -28,6 +28,13 @@
     if (done) event.preventDefault();
   });
 
+  /* After a label was added, the next one can be typed. */
+  document.addEventListener("htmx:afterSettle", (event) => {
+    const form = event.detail.requestConfig?.elt;
+    if (!form?.matches?.(".labels__add") || !(document.activeElement === document.body || !document.activeElement)) return;
+    document.getElementById(event.detail.requestConfig.target?.id)?.querySelector(".labels__add input")?.focus();
+  });
+
   /* Ctrl+Enter sends the comment that is being written. */
   document.addEventListener("keydown", (event) => {
     const form = event.target.closest?.("[data-submit-keys]");
