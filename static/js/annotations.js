@@ -14,7 +14,7 @@
   const press = (element) => { element?.click(); return Boolean(element); };
   const act = {
     s: (scope) => press(scope.querySelector("[data-star]")),
-    l: (scope) => focus(scope.querySelector(".labels__add input")),
+    l: (scope) => focus(scope.querySelector(".labels__add input[name=label]")),
     c: () => focus(document.getElementById("comment-new")),
     v: () => press(document.querySelector("[data-lock]")),
   };
@@ -29,10 +29,10 @@
   });
 
   /* After a label was added, the next one can be typed. */
-  document.addEventListener("htmx:afterSettle", (event) => {
-    const form = event.detail.requestConfig?.elt;
-    if (!form?.matches?.(".labels__add") || !(document.activeElement === document.body || !document.activeElement)) return;
-    document.getElementById(event.detail.requestConfig.target?.id)?.querySelector(".labels__add input")?.focus();
+  document.addEventListener("htmx:afterRequest", (event) => {
+    if (!event.detail.elt?.matches?.(".labels__add") || !event.detail.successful) return;
+    const { id } = event.detail.target;
+    setTimeout(() => document.querySelector(`#${id} .labels__add input[name=label]`)?.focus());
   });
 
   /* Ctrl+Enter sends the comment that is being written. */
