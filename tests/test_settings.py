@@ -178,3 +178,18 @@ def test_postgres_and_redis_are_two_variables(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert default["OPTIONS"]["sslmode"] == "require"
     assert found["CHANNEL_LAYERS"]["default"]["CONFIG"] == {"hosts": ["redis://cache:6379/1"]}
+
+
+def test_with_a_public_https_address_the_deployment_check_is_silent(tmp_path: Path) -> None:
+    done = run(tmp_path, "manage.py", "check", "--deploy", PUBLIC_URL="https://play.example.org")
+    assert done.returncode == 0
+    assert "0 silenced" not in done.stdout + done.stderr
+    assert "no issues" in done.stdout + done.stderr
+    assert "WARNINGS" not in done.stdout + done.stderr
+
+
+def test_plain_http_has_neither_hsts_nor_secure_cookies(tmp_path: Path) -> None:
+    plain, secure = loaded(tmp_path), loaded(tmp_path, PUBLIC_URL="https://play.example.org")
+    names = ("SESSION_COOKIE_SECURE", "CSRF_COOKIE_SECURE", "SECURE_HSTS_SECONDS")
+    assert not any(plain[name] for name in names)
+    assert all(secure[name] for name in names)

@@ -16,17 +16,19 @@ from playground.providers.errors import (
     ProviderError,
     from_response,
     is_error,
-    masked,
     masked_in,
     message_of,
     status_of,
 )
 from playground.providers.sse import EventReader
-from playground.providers.target import Target, failure_of, veiled
+from playground.providers.target import Target, failure_of
+from playground.providers.veil import Veil
 from playground.providers.wire import encoded, limited, parsed, payloads_of
 
 LONGEST_ERROR = 256 * 1024  # bytes of an error body that are read
 LONGEST_ANSWER = 64 * 1024 * 1024  # bytes of an answer in one piece
+LONGEST_REPLY = 16 * 1024 * 1024  # bytes of a list of models or tokens
+QUESTION_SECONDS = 60  # that such a list may take in all, however steadily it drips
 
 
 class Token(NamedTuple):
@@ -83,16 +85,22 @@ class Provider:
             )
         began = time.monotonic()
         parser = self.parser(request)
+        veil = Veil(target)
         try:
             async with self._answer(target, request) as response:
                 async for event in self._read(response, parser, began):
-                    yield event
-                if meta := parser.metadata():
+                    for shown in veil.events(event):
+                        yield shown
+                for shown in veil.rest(_since(began)):
+                    yield shown
+                if meta := veil.meta(parser.metadata()):
                     yield StreamEvent("meta", meta, -1, _since(began))
         except ProviderError as error:
-            if meta := masked_in(parser.metadata(), target.key):
+            for shown in veil.rest(_since(began)):
+                yield shown
+            if meta := masked_in(veil.meta(parser.metadata()), target.key):
                 yield StreamEvent("meta", meta, -1, _since(began))
-            error.message = masked(veiled(error, target).message, target.key)[:LONGEST]
+            error.message = veil.error(error.message)[:LONGEST]
             raise
 
     @asynccontextmanager
@@ -231,22 +239,37 @@ class Provider:
         headers = {**target.headers}
         if target.key:
             headers["authorization"] = f"Bearer {target.key}"
+        veil = Veil(target)
         try:
-            response = await outbound.client(target.reaches_local, target.proxy).request(
-                "GET" if body is None else "POST",
-                url,
-                content=None if body is None else encoded(body),
-                headers=headers | ({} if body is None else {"content-type": "application/json"}),
-                timeout=target.connect_timeout,
-            )
+            async with (
+                asyncio.timeout(QUESTION_SECONDS),
+                outbound.client(target.reaches_local, target.proxy).stream(
+                    "GET" if body is None else "POST",
+                    url,
+                    content=None if body is None else encoded(body),
+                    headers=headers
+                    | ({} if body is None else {"content-type": "application/json"}),
+                    timeout=target.connect_timeout,
+                ) as response,
+            ):
+                content = await limited(response, LONGEST_REPLY, cut=response.status_code >= 300)
+            if response.status_code >= 300:
+                raise self.refused(
+                    from_response(response.status_code, response.headers, content, target.key)
+                )
         except outbound.FAILURES as error:
-            raise failure_of(target, error, connected=False) from None
-        if response.status_code >= 300:
-            refusal = from_response(
-                response.status_code, response.headers, response.content, target.key
-            )
-            raise self.refused(veiled(refusal, target))
-        return parsed(response.content)
+            failure = failure_of(target, error, connected=False)
+            failure.message = veil.error(failure.message)
+            raise failure from None
+        except TimeoutError:
+            raise ProviderError(
+                f"The server did not finish its answer within {QUESTION_SECONDS} s.",
+                ErrorKind.TIMEOUT,
+            ) from None
+        except ProviderError as error:
+            error.message = veil.error(error.message)[:LONGEST]
+            raise
+        return veil.value(parsed(content))
 
     def model_ids(self, payload: Any) -> list[str]:
         data = payload.get("data") if isinstance(payload, Mapping) else None

@@ -160,7 +160,17 @@ def _words(content_type: str, body: bytes) -> str:
         if "html" in content_type or text[:1] == "<":
             return WEB_PAGE
         return text or NO_REASON
-    return message_of(payload) or (f"{NO_REASON[:-1]}, only {text}" if payload else NO_REASON)
+    if not payload:
+        return NO_REASON
+    # Written anew, so that an escape hides nothing.
+    return message_of(payload) or f"{NO_REASON[:-1]}, only {_plain(payload, text)}"
+
+
+def _plain(payload: Any, text: str) -> str:
+    try:
+        return json.dumps(payload, ensure_ascii=False)
+    except RecursionError:
+        return text
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:

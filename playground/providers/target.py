@@ -24,17 +24,6 @@ class Target:
     proxy: str = field(default="", repr=False)
 
 
-SHORTEST_SECRET = 8  # characters; a shorter value of a header may be any word
-
-
-def veiled(error: ProviderError, target: Target) -> ProviderError:
-    """The error without the values of the admin's own headers, should the server repeat them."""
-    for value in target.headers.values():
-        if len(value) >= SHORTEST_SECRET:
-            error.message = error.message.replace(value, "[header]")
-    return error
-
-
 def failure_of(target: Target, error: Exception, connected: bool) -> ProviderError:
     # The transport calls every failed connection a timeout; what it was made from is exact.
     if isinstance(error.__cause__, TimeoutError):

@@ -11,6 +11,8 @@ from playground.completion import ErrorKind
 from playground.providers.errors import ProviderError
 from playground.providers.sse import EventReader, TooLong
 
+LONGEST_STREAM = 256 * 1024 * 1024  # bytes of a stream, whatever it holds
+
 
 def encoded(body: Mapping[str, Any]) -> bytes:
     """The body in UTF-8; lone surrogates travel as escapes."""
@@ -38,8 +40,15 @@ def parsed(raw: bytes) -> Any:
 
 async def payloads_of(response: httpx.Response, reader: EventReader) -> AsyncIterator[list[bytes]]:
     """The payloads of each read, and at a clean end those that were pending."""
+    length = 0
     try:
         async for received in response.aiter_bytes():
+            length += len(received)
+            if length > LONGEST_STREAM:
+                raise ProviderError(
+                    f"The answer was cut off at {LONGEST_STREAM // 1024 // 1024} MB.",
+                    ErrorKind.BAD_CONTENT,
+                )
             if payloads := reader.feed(received):
                 yield payloads
     except TooLong as error:

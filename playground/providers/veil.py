@@ -1,0 +1,221 @@
+"""What a server repeats of a connection's secrets, taken out before anything is kept or shown.
+
+A key may come back in an error, in metadata or in the answer itself, whole, cut into several
+chunks, or written otherwise: in base64, for a URL, in hexadecimal, with JSON's escapes.
+"""
+
+import base64
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+from urllib.parse import quote
+
+from playground.completion import TEXT_KINDS, StreamEvent
+from playground.providers.errors import masked
+from playground.providers.target import Target
+
+KEY, HEADER = "[key]", "[header]"
+SHORTEST = 8  # characters; in an answer, a shorter secret may be any word
+SUSPECT = 4  # characters of a secret, from its beginning, from which a text is held back
+DEEPEST = 100  # levels of JSON that are kept
+
+
+def spellings(secret: str) -> set[str]:
+    """The secret in the ways in which it may stand in a text."""
+    raw = secret.encode()
+    escaped = "".join(f"\\u{ord(letter):04x}" for letter in secret)
+    found = {
+        secret,
+        quote(secret, safe=""),
+        quote(quote(secret, safe=""), safe=""),
+        "".join(f"%{byte:02X}" for byte in raw),
+        json.dumps(secret)[1:-1],
+        secret.replace("/", "\\/"),
+        escaped,
+        escaped.upper().replace("\\U", "\\u"),
+        raw.hex(),
+        raw.hex().upper(),
+    }
+    for before in range(3):
+        # What does not change with the bytes around it, for each place where it can begin.
+        encoded = base64.b64encode(b"\0" * before + raw).decode()
+        first, last = (0, 2, 3)[before], len(encoded) - (0, 3, 2)[(before + len(raw)) % 3]
+        found |= {encoded[first:last], encoded[first:last].translate(URL_SAFE)}
+    return {each for each in found if len(each) >= SHORTEST}
+
+
+URL_SAFE = str.maketrans("+/", "-_")
+
+
+class Veil:
+    """The secrets of one target, and how far each text of an answer has come."""
+
+    def __init__(self, target: Target) -> None:
+        secrets = {value: HEADER for value in target.headers.values() if len(value) >= SHORTEST}
+        # `Authorization: Bearer …` as an extra header: the word behind the blank is the secret.
+        secrets |= {word: HEADER for value in secrets for word in value.split() if len(word) >= 16}
+        if len(target.key) >= SHORTEST:
+            secrets[target.key] = KEY
+        self._key = target.key
+        self._names = {each: name for secret, name in secrets.items() for each in spellings(secret)}
+        longest_first = sorted(self._names, key=len, reverse=True)
+        self._pattern = re.compile("|".join(map(re.escape, longest_first)))
+        self._longest = max(map(len, self._names), default=0)
+        self._beginnings = frozenset(
+            each[:length] for each in self._names for length in range(SUSPECT, len(each))
+        )
+        self._strands: dict[tuple[Any, ...], Strand] = {}
+        self._hit = False  # something was taken out that came in pieces
+
+    # --- whole values ---
+
+    def text(self, text: str) -> str:
+        if not self._names:
+            return text
+        return self._pattern.sub(lambda match: self._names[match.group()], text)
+
+    def error(self, words: str) -> str:
+        """Of an error, also whatever looks like a key, and a key however short."""
+        return masked(self.text(words), self._key)
+
+    def value(self, value: Any, levels: int = DEEPEST) -> Any:
+        """JSON with every text in it, names too; what is nested deeper is left out."""
+        if isinstance(value, str):
+            return self.text(value)
+        if not levels:
+            return None
+        if isinstance(value, Mapping):
+            return {
+                self.text(str(name)): self.value(one, levels - 1) for name, one in value.items()
+            }
+        if isinstance(value, list):
+            return [self.value(one, levels - 1) for one in value]
+        return value
+
+    def meta(self, meta: Mapping[str, Any]) -> dict[str, Any]:
+        """Metadata; the chunk in it as it came goes where an escape may hide something in it."""
+        found: dict[str, Any] = self.value(meta)
+        raw = meta.get("raw")
+        if isinstance(raw, str) and (self._hit or self._hides(raw)):
+            del found["raw"]
+        return found
+
+    def _hides(self, raw: str) -> bool:
+        if "\\u" not in raw or not self._names:
+            return False
+        try:
+            plain = json.dumps(json.loads(raw), ensure_ascii=False)
+        except (ValueError, RecursionError):
+            plain = re.sub(r"\\u00([0-7][0-9a-fA-F])", lambda code: chr(int(code[1], 16)), raw)
+        return bool(self._pattern.search(plain))
+
+    # --- an answer that comes in pieces ---
+
+    def events(self, event: StreamEvent) -> Iterator[StreamEvent]:
+        """The event without the secrets; what may begin one waits for what follows."""
+        if not self._names:
+            yield event
+        elif event.kind in TEXT_KINDS:
+            if text := self._strand(event.kind, event.choice).feed(event.data):
+                yield event._replace(data=text)
+        elif event.kind == "tool_call":
+            calls = [self._call(event.choice, call) for call in event.data]
+            yield event._replace(data=calls)
+        elif event.kind == "logprobs":
+            if tokens := self._strand("logprobs", event.choice).tokens(self.value(event.data)):
+                yield event._replace(data=tokens)
+        elif event.kind == "finish":
+            yield from self._rest([key for key in self._strands if key[1] == event.choice], event)
+            yield event._replace(data=self.text(event.data))
+        else:
+            yield event._replace(data=self.value(event.data))
+
+    def rest(self, at: float) -> Iterator[StreamEvent]:
+        """What was held back when nothing more comes."""
+        yield from self._rest(list(self._strands), StreamEvent("", None, 0, at))
+
+    def _rest(self, keys: Iterable[tuple[Any, ...]], after: StreamEvent) -> Iterator[StreamEvent]:
+        for key in keys:
+            strand = self._strands.pop(key)
+            data: Any = strand.rest()
+            if key[0] == "tool_call":
+                data = data and [{"index": key[2], "function": {"arguments": data}}]
+            elif key[0] == "logprobs":
+                data = strand.waiting
+            if data:
+                yield StreamEvent(key[0], data, key[1], after.at)
+
+    def _call(self, choice: int, call: Mapping[str, Any]) -> dict[str, Any]:
+        """A call's arguments come in pieces as text does."""
+        function = call.get("function")
+        clean: dict[str, Any] = self.value({**call, "function": None})
+        arguments = function.get("arguments") if isinstance(function, Mapping) else None
+        if isinstance(function, Mapping) and isinstance(arguments, str):
+            number = call.get("index") if type(call.get("index")) is int else 0
+            shown = self._strand("tool_call", choice, number).feed(arguments)
+            clean["function"] = self.value({**function, "arguments": ""}) | {"arguments": shown}
+        elif "function" in call:
+            clean["function"] = self.value(function)
+        else:
+            del clean["function"]
+        return clean
+
+    def _strand(self, *key: Any) -> "Strand":
+        if key not in self._strands:
+            self._strands[key] = Strand(self)
+        return self._strands[key]
+
+    def take_out(self, text: str, shown: int) -> tuple[str, str, bool]:
+        """(what may go out, what has to wait, whether a secret was in it) of a text whose first
+        `shown` characters are out already."""
+        out: list[str] = []
+        hit = False
+        while match := self._pattern.search(text):
+            out += [text[shown : match.start()], self._names[match.group()]]
+            text, shown, hit = text[match.end() :], 0, True
+        self._hit = self._hit or hit
+        longest = min(len(text), self._longest - 1)
+        held = next(
+            (n for n in range(longest, SUSPECT - 1, -1) if text[-n:] in self._beginnings), 0
+        )
+        end = max(len(text) - held, shown)
+        out.append(text[shown:end])
+        return "".join(out), text[end:], hit
+
+
+class Strand:
+    """One text that comes in pieces."""
+
+    def __init__(self, veil: Veil) -> None:
+        self._veil = veil
+        self._shown = ""  # the last characters that went out: a secret may begin in them
+        self._held = ""
+        self.hits = False  # the last piece completed a secret
+        self.waiting: list[Any] = []  # tokens whose text is held back
+        self._words = ""  # of the tokens that wait, without a secret
+
+    def feed(self, piece: str) -> str:
+        before = self._shown + self._held
+        out, self._held, self.hits = self._veil.take_out(before + piece, len(self._shown))
+        self._shown = (out if self.hits else self._shown + out)[-(SUSPECT - 1) :]
+        return out
+
+    def rest(self) -> str:
+        held, self._held = self._held, ""
+        return held
+
+    def tokens(self, tokens: list[Any]) -> list[Any]:
+        """Tokens with their probabilities; those of a secret become one, without alternatives."""
+        out: list[Any] = []
+        for token in tokens:
+            out_now, hits = self.feed(str(token.get("token") or "")), self.hits
+            self._words += out_now
+            self.waiting.append(token)
+            if hits:
+                known = {"logprob": token.get("logprob"), "bytes": None, "top": []}
+                self.waiting = [{"token": self._words, **known}]
+            if not self._held:
+                out += self.waiting
+                self.waiting, self._words = [], ""
+        return out
