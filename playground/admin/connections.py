@@ -3,7 +3,6 @@
 from datetime import date
 from typing import Any
 
-from asgiref.sync import async_to_sync
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
@@ -16,6 +15,7 @@ from django.utils.timesince import timesince
 
 from playground.admin.connection_form import ConnectionForm
 from playground.checkup import Report, check_up
+from playground.database import wait_for
 from playground.models import ApiKey, AuditEntry, Connection, Price
 from playground.models.notices import notices
 from playground.panel import title
@@ -106,7 +106,7 @@ class ConnectionAdmin(admin.ModelAdmin):
     def probe_parameters(self, request: HttpRequest, queryset: QuerySet[Connection]) -> None:
         for connection in queryset:
             try:
-                learned = async_to_sync(probe)(connection, OPERATIONS[0])
+                learned = wait_for(probe, connection, OPERATIONS[0])
             except ProviderError as error:
                 messages.error(request, f"{connection}: {error.message}")
                 continue
@@ -208,7 +208,7 @@ class ConnectionAdmin(admin.ModelAdmin):
 
     def run_test(self, request: HttpRequest, connection: Connection) -> None:
         fresh = Connection.objects.get(pk=connection.pk)
-        report = async_to_sync(check_up)(fresh)
+        report = wait_for(check_up, fresh)
         if report.activated:
             sentence = f"The key …{report.activated} has passed and is in use from now on."
             messages.success(request, sentence)

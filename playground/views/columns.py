@@ -2,7 +2,6 @@
 
 import json
 
-from asgiref.sync import sync_to_async
 from django.http import Http404, HttpResponse, HttpResponseNotAllowed, JsonResponse
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
@@ -10,6 +9,7 @@ from django.views.decorators.http import require_GET
 
 from playground import panel
 from playground.axes import Place
+from playground.database import in_view
 from playground.models import Comparison, Connection, Membership, OverLimit, Run
 from playground.runner import Draining, runner
 from playground.views import Request
@@ -57,7 +57,7 @@ def _elsewhere(request: Request, comparison: Comparison) -> HttpResponse:
     return response
 
 
-@sync_to_async
+@in_view
 def _asked(request: Request, pk: int) -> tuple[Run, Membership | None, Connection | None]:
     run = Run.objects.visible_to(request.user).select_related("comparison").filter(pk=pk).first()
     if run is None:

@@ -4,7 +4,6 @@ import json
 from collections.abc import Sequence
 from typing import Any, cast
 
-from asgiref.sync import async_to_sync, sync_to_async
 from django.conf import settings
 from django.core.exceptions import PermissionDenied
 from django.http import (
@@ -19,6 +18,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from playground import embedded, forms, panel
 from playground.completion import CompletionRequest
+from playground.database import in_view, wait_for
 from playground.inputs import Problem
 from playground.models import Comparison, Connection, Memory, OverLimit, Run, Share, reruns
 from playground.models.notices import all_notices
@@ -217,13 +217,13 @@ async def start(request: Request) -> HttpResponse:
     if request.method != "POST":
         return HttpResponseNotAllowed(["POST"])
     user = cast(User, await request.auser())
-    membership = await sync_to_async(user.membership)()
+    membership = await in_view(user.membership)()
     if membership is None or not membership.may_run:
         return await refused(request, refusal(membership, [{}]), 403)
     text = request.POST.get("document", "")
     try:
         asked = json.loads(text)
-        draft = await sync_to_async(forms.read)(asked, user)
+        draft = await in_view(forms.read)(asked, user)
     except forms.BadDocument as error:
         return await refused(request, str(error), 422)
     except (ValueError, RecursionError):
@@ -252,7 +252,7 @@ async def start(request: Request) -> HttpResponse:
     return await _begun(request, begun) if request.htmx else redirect(begun)
 
 
-@sync_to_async
+@in_view
 def _joined(user: User, asked: dict[str, Any], draft: forms.Draft) -> Comparison | None:
     """The comparison that one column joins: one of one's own that multiplies by the same."""
     pk = asked.get("into")
@@ -263,7 +263,7 @@ def _joined(user: User, asked: dict[str, Any], draft: forms.Draft) -> Comparison
     return found if found and found.axes_value == draft.axes() else None
 
 
-@sync_to_async
+@in_view
 def joined(
     request: Request, comparison: Comparison, made: Sequence[Run], replaces: Any
 ) -> HttpResponse:
@@ -286,7 +286,7 @@ def _in_place(old: Run, new: Run) -> bool:
     return (old.column, old.coordinates) == (new.column, new.coordinates)
 
 
-@sync_to_async
+@in_view
 def _begun(request: Request, begun: Comparison) -> HttpResponse:
     return _outputs(request, begun)
 
@@ -304,7 +304,7 @@ def _outputs(request: Request, comparison: Comparison) -> HttpResponse:
     return response
 
 
-@sync_to_async
+@in_view
 def _problems(request: Request, draft: forms.Draft) -> HttpResponse:
     errors = [_error(None, problem) for problem in draft.errors]
     errors += [_error(c.position, problem) for c in draft.columns for problem in c.errors]
@@ -342,7 +342,7 @@ def _lines(errors: Sequence[dict[str, Any]], columns: int) -> list[dict[str, Any
     ]
 
 
-@sync_to_async
+@in_view
 def refused(request: Request, said: str | Sequence[str], status: int) -> HttpResponse:
     sentences = [said] if isinstance(said, str) else said
     lines = [{"path": "", "message": sentence, "letters": []} for sentence in sentences]
@@ -368,7 +368,7 @@ def _check_may_stop(user: User) -> None:
 def stop(request: Request, pk: int) -> HttpResponse:
     run = get_object_or_404(Run.objects.visible_to(request.user), pk=pk)
     _check_may_stop(request.user)
-    async_to_sync(runner.stop)(run)
+    wait_for(runner.stop, run)
     return HttpResponse(status=204) if request.htmx else redirect(run.comparison)
 
 
@@ -376,7 +376,7 @@ def stop(request: Request, pk: int) -> HttpResponse:
 def stop_all(request: Request, pk: int) -> HttpResponse:
     found = get_object_or_404(Comparison.objects.visible_to(request.user), pk=pk)
     _check_may_stop(request.user)
-    async_to_sync(runner.stop_all)([run for run in found.runs.all() if run.live])
+    wait_for(runner.stop_all, [run for run in found.runs.all() if run.live])
     return HttpResponse(status=204) if request.htmx else redirect(found)
 
 
@@ -389,7 +389,7 @@ def models(request: Request, pk: int) -> HttpResponse:
     usable = Connection.objects.usable_by(membership.team_id)
     connection = get_object_or_404(usable, pk=pk)
     try:
-        listed = async_to_sync(list_models)(connection)
+        listed = wait_for(list_models, connection)
     except ProviderError as error:
         return JsonResponse({"error": str(error), "models": connection.offered([])})
     return JsonResponse({"models": connection.offered(listed)})

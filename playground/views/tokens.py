@@ -4,7 +4,6 @@ import json
 from collections.abc import Mapping
 from typing import Any, cast
 
-from asgiref.sync import sync_to_async
 from django.db.models.functions import Length
 from django.http import Http404, HttpResponse, HttpResponseNotAllowed, JsonResponse
 from django.shortcuts import get_object_or_404, render
@@ -12,6 +11,7 @@ from django.views.decorators.http import require_GET
 
 from playground import branch, forms, panel
 from playground.completion import CompletionRequest
+from playground.database import in_view
 from playground.models import Choice, Connection, Run
 from playground.models.teams import Membership, User
 from playground.probabilities import Probabilities, Token, probabilities
@@ -147,11 +147,11 @@ async def continue_from(request: Request, pk: int) -> HttpResponse:
     if request.method != "POST":
         return HttpResponseNotAllowed(["POST"])
     user = cast(User, await request.auser())
-    membership = await sync_to_async(user.membership)()
+    membership = await in_view(user.membership)()
     if membership is None or not membership.may_run:
         return JsonResponse({"error": REVIEWER}, status=403)
     try:
-        connection, asked, document = await sync_to_async(_continued)(request, user, pk)
+        connection, asked, document = await in_view(_continued)(request, user, pk)
         begun = await runner.start(
             membership, [(connection, asked)], document=json.dumps(document),
             visibility=document["visibility"],

@@ -5,13 +5,13 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 from urllib.parse import urlsplit
 
-from asgiref.sync import async_to_sync
 from django.http import Http404, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_GET, require_POST
 
 from playground import forms
 from playground.completion import CompletionRequest
+from playground.database import wait_for
 from playground.models import Connection
 from playground.panel import as_template
 from playground.pasted import read_pasted
@@ -135,7 +135,7 @@ def context(request: Request, pk: int) -> JsonResponse:
         return await PROVIDERS[connection.provider].context(target, model, connection.dialect)
 
     try:
-        return JsonResponse({"context": async_to_sync(asked)(connection, ask)})
+        return JsonResponse({"context": wait_for(asked, connection, ask)})
     except ProviderError:
         return JsonResponse({"context": None})  # nobody asked for it: no word about it
 
@@ -161,7 +161,7 @@ def tokens(request: Request, pk: int) -> HttpResponse:
     except ValueError:
         ids = None
     try:
-        found = async_to_sync(asked)(connection, _tokens_by(connection, request, model, ids))
+        found = wait_for(asked, connection, _tokens_by(connection, request, model, ids))
     except ProviderError as error:
         return JsonResponse({"error": error.message})
     return JsonResponse({"tokens": found})

@@ -2,13 +2,13 @@
 
 import json
 
-from asgiref.sync import async_to_sync
 from django import forms
 from django.http import Http404, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
+from playground.database import wait_for
 from playground.models import Comparison, Label, Membership, Retention, Run
 from playground.models.runs import Visibility
 from playground.runner import runner
@@ -48,7 +48,7 @@ def trash(request: Request, pk: int) -> HttpResponseBase:
     """Stop what runs, then put it into the trash; the answer carries the way back."""
     found = _managed(request, pk, trashed=False)
     live = Run.objects.filter(comparison=found)
-    async_to_sync(runner.stop_all)([run for run in live if run.live])
+    wait_for(runner.stop_all, [run for run in live if run.live])
     found.trash()
     if not request.htmx:
         return redirect("trash")
