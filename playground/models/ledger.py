@@ -14,7 +14,7 @@ from django.db.models import Count, Sum
 from django.utils import timezone
 
 from playground.completion import RunStatus
-from playground.models.limits import MINUTE, Kind, Limit, Meter, Who, counted_before
+from playground.models.limits import MINUTE, UNITS, Kind, Limit, Meter, Who, counted_before
 
 LIVE = (RunStatus.QUEUED, RunStatus.RUNNING)
 NEAR = 0.8  # of a limit, from which it is marked
@@ -108,7 +108,7 @@ class Standing:
 
     @property
     def text(self) -> str:
-        left, most = self.limit.text(self.left), self.limit.text(self.limit.most)
+        left, most = self.limit.text(self._left_down), self.limit.text(self.limit.most)
         kind = self.limit.kind
         when = "this month" if kind in (Kind.TOKENS_MONTH, Kind.MONEY_MONTH) else "today"
         if kind == Kind.RATE:
@@ -116,6 +116,14 @@ class Standing:
         if kind == Kind.PARALLEL:
             return f"{left} of {most} parallel requests free"
         return f"{left} of {most}{'' if self.limit.is_money else ' tokens'} left {when}"
+
+    @property
+    def _left_down(self) -> int:
+        """Whole cents, where there is a cent: never more than is left."""
+        cent = UNITS // 100
+        return (
+            self.left - self.left % cent if self.limit.is_money and self.left > cent else self.left
+        )
 
     @property
     def renewal(self) -> str:
