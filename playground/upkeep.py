@@ -1,4 +1,4 @@
-"""What a server does beside its runs: bulk jobs, retention, erasing what was purged.
+"""What a server does beside its runs: bulk jobs, retention, erasing what was purged, the roll-up.
 
 One small batch at a time with a pause between, so that streams go on meanwhile. Of several
 processes one has a job; a job of a process that is gone is taken over.
@@ -9,7 +9,7 @@ import logging
 from datetime import timedelta
 
 from playground.database import in_thread
-from playground.models import Chore, Job, Retention
+from playground.models import Chore, Job, Retention, Stale
 from playground.models.retention import erase_batch
 
 logger = logging.getLogger(__name__)
@@ -18,6 +18,8 @@ IDLE = 1.0  # seconds between two looks for work
 PAUSE = 0.05  # seconds between two batches: the recorder's turn
 RULES_EVERY = timedelta(minutes=1)
 ERASE_EVERY = timedelta(seconds=5)
+ROLL_UP_EVERY = timedelta(seconds=15)  # the quarter of now is counted again each time
+ROUNDS = 200  # of the roll-up, before other work has its turn
 
 
 class Upkeep:
@@ -44,6 +46,15 @@ class Upkeep:
         if await in_thread(Chore.objects.take, "erase", ERASE_EVERY):
             while await in_thread(erase_batch):
                 await asyncio.sleep(PAUSE)
+        if await in_thread(Chore.objects.take, "statistics", ROLL_UP_EVERY):
+            await self._roll_up()
+
+    async def _roll_up(self) -> None:
+        """Not without end: while runs go on, each look finds a new mark."""
+        for _ in range(ROUNDS):
+            if not await in_thread(Stale.objects.roll_up):
+                return
+            await asyncio.sleep(PAUSE)
 
     async def _carry_out(self, job: Job) -> None:
         try:

@@ -22,6 +22,8 @@ MAP = {
     "playground.changes": (VALUES, "values"),
     "playground.query": (VALUES, "values"),
     "playground.words": (VALUES, "values"),
+    "playground.figures": (VALUES, "values"),
+    "playground.periods": (VALUES, "values"),
     "playground.agreement": (VALUES, "values"),
     "playground.answers": (VALUES, "values"),
     "playground.axes": (VALUES, "values"),

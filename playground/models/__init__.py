@@ -19,6 +19,7 @@ from playground.models.retention import Retention
 from playground.models.runs import Comparison, Run, RunEvent
 from playground.models.search import RunFact, SearchText
 from playground.models.shares import Share
+from playground.models.tallies import LabelTally, Stale, Tally
 from playground.models.teams import LoginLink, Membership, Team, User, first_start
 from playground.models.views import SavedView
 
@@ -34,6 +35,7 @@ __all__ = [
     "Draft",
     "Job",
     "Label",
+    "LabelTally",
     "Limit",
     "LoginLink",
     "Membership",
@@ -52,6 +54,8 @@ __all__ = [
     "SavedView",
     "SearchText",
     "Share",
+    "Stale",
+    "Tally",
     "Team",
     "User",
     "first_start",

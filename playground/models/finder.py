@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
+from itertools import islice
 from typing import Any, NamedTuple
 
 from django.db.models import Q, QuerySet
@@ -232,6 +233,32 @@ class Finder:
     def _kept(self, rows: list[Any]) -> list[Any]:
         by_run = {row[0]: row for row in rows}
         return [by_run[run] for run in self._passing(list(by_run))]
+
+    # --- all of it ---
+
+    looked_through = 0  # by `everything`, where it ended early
+
+    def everything(self, begin: datetime, end: datetime, *fields: str) -> Iterator[list[Any]]:
+        """All runs of the search between two moments, in parts: rows of `pk` and these fields.
+
+        Only what has to read the text of every run ends early, with the newest ones.
+        """
+        rows = self.rows.filter(created_at__gte=begin, created_at__lt=end)
+        rows = rows.values_list("pk", *fields)
+        few = self._few() if self.sources else None
+        if few is not None:
+            for part in _slices(few):
+                yield self._kept(list(rows.filter(pk__in=part)))
+            return
+        reads_texts = self.query.has_text and not self.query.words
+        if reads_texts:
+            newest = list(rows.order_by("-created_at", "-pk")[: WALK + 1])
+            self.looked_through = WALK if len(newest) > WALK else 0
+            yield self._kept(newest[:WALK])
+            return
+        found: Iterator[Any] = rows.order_by().iterator(chunk_size=2_000)
+        while part := list(islice(found, 2_000)):
+            yield self._kept(part) if self.sources else part
 
 
 def _slices(runs: Sequence[int], size: int = SLICE) -> Iterator[Sequence[int]]:

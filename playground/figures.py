@@ -1,0 +1,152 @@
+"""What is counted of runs, and how counts are put together. Knows no database.
+
+Latencies are counted by value: of runs read one by one that is the value itself, of a roll-up the
+middle of a bin. Bins grow by 2 %, so that a percentile is off by 1 % at most.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from playground.completion import RunStatus
+
+GROWTH = math.log(1.02)  # of a bin against the one before
+SHORTEST_MS = 0.01  # what is quicker is counted as this
+UNITS = 10**10  # of a dollar: sums are of whole numbers, and so exact in every order
+FAILED = (RunStatus.FAILED, RunStatus.INTERRUPTED)
+ENDS = (RunStatus.COMPLETED, RunStatus.FAILED, RunStatus.CANCELLED, RunStatus.INTERRUPTED)
+
+
+def bin_of(ms: float) -> int:
+    return round(math.log(max(ms, SHORTEST_MS)) / GROWTH)
+
+
+def middle(number: int) -> float:
+    """In ms, of a bin."""
+    return math.exp(number * GROWTH)
+
+
+def pack(bins: Counter[int]) -> str:
+    """`12 15*3`: texts of several rows joined by a blank are again such a text."""
+    return " ".join(
+        str(each) if count == 1 else f"{each}*{count}" for each, count in sorted(bins.items())
+    )
+
+
+def unpack(text: str) -> Counter[float]:
+    """{ms: count}"""
+    found: Counter[float] = Counter()
+    for part, times in Counter(text.split()).items():
+        number, _, count = part.partition("*")
+        found[middle(int(number))] += int(count or 1) * times
+    return found
+
+
+def percentile(values: Counter[float], share: float) -> float | None:
+    """Of all values, each as often as it is counted; between two values in proportion."""
+    total = values.total()
+    if not total:
+        return None
+    place = share * (total - 1)
+    low, part = int(place), place - int(place)
+    seen, below = 0, None
+    for value in sorted(values):
+        seen += values[value]
+        if below is None and seen > low:
+            below = value
+        if below is not None and (part == 0 or seen > low + 1):
+            return below + (value - below) * part
+    return below
+
+
+@dataclass
+class Figures:
+    """Of some runs. Tokens and cost only of the runs that say them."""
+
+    runs: int = 0
+    ends: Counter[str] = field(default_factory=Counter)  # {status: runs}
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost_units: int = 0
+    priced: int = 0  # runs whose cost is known
+    first: Counter[float] = field(default_factory=Counter)  # {ms to the first token: runs}
+    total: Counter[float] = field(default_factory=Counter)  # {ms in all: runs}
+
+    def count(
+        self,
+        status: str,
+        tokens_in: int | None,
+        tokens_out: int | None,
+        cost: Decimal | None,
+        first_ms: float | None,
+        total_ms: float | None,
+    ) -> None:
+        """One run more."""
+        self.runs += 1
+        self.ends[status] += 1
+        self.tokens_in += tokens_in or 0
+        self.tokens_out += tokens_out or 0
+        if cost is not None:
+            self.priced += 1
+            self.cost_units += int(cost * UNITS)
+        if first_ms is not None:
+            self.first[first_ms] += 1
+        if total_ms is not None:
+            self.total[total_ms] += 1
+
+    def add(self, other: "Figures") -> None:
+        self.runs += other.runs
+        self.ends.update(other.ends)
+        self.tokens_in += other.tokens_in
+        self.tokens_out += other.tokens_out
+        self.cost_units += other.cost_units
+        self.priced += other.priced
+        self.first.update(other.first)
+        self.total.update(other.total)
+
+    @property
+    def tokens(self) -> int:
+        return self.tokens_in + self.tokens_out
+
+    @property
+    def cost(self) -> Decimal | None:
+        """US dollars; None where no run says what it cost."""
+        return Decimal(self.cost_units) / UNITS if self.priced else None
+
+    @property
+    def failed(self) -> int:
+        return sum(self.ends[status] for status in FAILED)
+
+    @property
+    def ended(self) -> int:
+        return sum(self.ends[status] for status in ENDS)
+
+    @property
+    def failure_rate(self) -> float | None:
+        """0 to 1, of the runs that have ended."""
+        return self.failed / self.ended if self.ended else None
+
+    def first_at(self, share: float) -> float | None:
+        return percentile(self.first, share)
+
+    def total_at(self, share: float) -> float | None:
+        return percentile(self.total, share)
+
+
+def together(figures: Iterable[Figures]) -> Figures:
+    found = Figures()
+    for each in figures:
+        found.add(each)
+    return found
+
+
+def nice_ticks(most: float, count: int = 4) -> Sequence[float]:
+    """From 0 to at least `most` in equal steps of 1, 2, 2.5 or 5 times a power of ten."""
+    if most <= 0:
+        return [0.0, 1.0]
+    rough = most / count
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(s * power for s in (1, 2, 2.5, 5, 10) if s * power >= rough * (1 - 1e-9))
+    return [step * number for number in range(math.ceil(most / step - 1e-9) + 1)]
