@@ -15,6 +15,7 @@ test:
 	@sh deploy/venv.sh dev
 	@sh deploy/system.sh
 	@$(MAKE) --no-print-directory lint
+	@$(PYTHON_BIN) -m tests.audit
 	@$(PYTHON_BIN) -m pytest $(ARGS)
 
 lint:

@@ -21,6 +21,9 @@ REFUSED = "is a private address, and this connection is not marked as one that m
 FAILURES = (httpx.HTTPError, httpx.InvalidURL, aiohttp.ClientError)
 
 NAT64 = ipaddress.ip_network("64:ff9b::/96")
+# These count as global and lead inside: IPv4 within IPv6 of old, NAT64 of one's own, and the
+# address under which Azure's machines reach the one that runs them.
+INSIDE = tuple(map(ipaddress.ip_network, ("::/96", "64:ff9b:1::/48", "168.63.129.16/32")))
 
 _clients: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[tuple[bool, str], httpx.AsyncClient]]
 _clients = WeakKeyDictionary()
@@ -34,7 +37,30 @@ def is_public(address: str) -> bool:
             ip = ipaddress.IPv4Address(ip.packed[-4:])
         else:
             ip = ip.ipv4_mapped or ip.sixtofour or ip
-    return ip.is_global and not ip.is_multicast
+    inside = any(ip in network for network in INSIDE if network.version == ip.version)
+    return ip.is_global and not ip.is_multicast and not inside
+
+
+def is_private_literal(host: str) -> bool:
+    """Whether a host in an address is this machine by name, or a private address, however it is
+    written: 127.1, 0x7f000001 and 2130706433 are all 127.0.0.1."""
+    host = host.strip("[]").rstrip(".").lower()
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return not is_public(host)
+    except ValueError:
+        pass
+    try:
+        return not is_public(socket.inet_ntoa(socket.inet_aton(host)))
+    except (OSError, UnicodeEncodeError):
+        return False
+
+
+async def _refuse_private(request: httpx.Request) -> None:
+    """Before a proxy is asked, who would look for the address in its own network."""
+    if is_private_literal(request.url.host):
+        raise httpx.ConnectError(f"{request.url.host} {REFUSED}")
 
 
 def _guarded_socket(address: tuple[object, ...]) -> socket.socket:
@@ -63,7 +89,7 @@ def client(local: bool, proxy: str = "") -> httpx.AsyncClient:
     """The client of the running loop; made at the first call, closed by `close`."""
     clients = _clients.setdefault(asyncio.get_running_loop(), {})
     # A proxy stands outside: local addresses are reached directly. It resolves names itself,
-    # so the guard cannot look at them; that is why it has to be set explicitly.
+    # so the guard only sees literal addresses; that is why it has to be set explicitly.
     key = (local, "" if local else proxy)
     if key not in clients:
         transport = AiohttpTransport(
@@ -72,7 +98,10 @@ def client(local: bool, proxy: str = "") -> httpx.AsyncClient:
             trust_env=False,
         )
         clients[key] = httpx.AsyncClient(
-            transport=transport, trust_env=False, follow_redirects=False
+            transport=transport,
+            trust_env=False,
+            follow_redirects=False,
+            event_hooks={"request": [_refuse_private]} if key[1] else {},
         )
     return clients[key]
 

@@ -105,7 +105,7 @@ def backend(run: Run) -> str:
 @register.filter
 def exact(text: str) -> SafeString:
     """Escaped so that it comes out as it is: browsers parse a bare CR as a line feed."""
-    return mark_safe(conditional_escape(str(text)).replace("\r", "&#13;"))  # noqa: S308 (escaped)
+    return mark_safe(conditional_escape(str(text)).replace("\r", "&#13;"))  # noqa: S308 (escaped first)
 
 
 @register.filter
