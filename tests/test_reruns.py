@@ -137,6 +137,29 @@ async def test_one_column_runs_into_the_comparison_and_the_others_stay(
 
 
 @pytest.mark.django_db(transaction=True)
+async def test_where_columns_moved_all_outputs_are_drawn_in_the_new_order(
+    async_client: AsyncClient,
+    alice: User,
+    connection: Connection,
+    provider: FakeProvider,
+    runner: Runner,
+) -> None:
+    provider.reply_with(words(2, None))
+    await async_client.aforce_login(alice)
+    columns = [{"connection": connection.pk, "model": each, "id": each} for each in "ab"]
+    await post(async_client, **document(*columns))
+    first = await sync_to_async(Comparison.objects.get)()
+    a, b = await finished(runner, first.pk)
+    moved = document(*columns[::-1], prompt="Hi", only=0, into=first.pk, replaces=b.pk)
+    answer = await post(async_client, **moved)
+    assert "HX-Retarget" not in answer.headers
+    new = (await finished(runner, first.pk))[-1]
+    html = answer.content.decode()
+    assert 0 < html.index(f'id="run-{new.pk}"') < html.index(f'id="run-{a.pk}"')
+    assert f'id="run-{b.pk}"' not in html
+
+
+@pytest.mark.django_db(transaction=True)
 async def test_nobody_runs_into_the_comparison_of_another_person(
     async_client: AsyncClient,
     alice: User,

@@ -267,12 +267,17 @@ def _joined(user: User, asked: dict[str, Any], draft: forms.Draft) -> Comparison
 def joined(
     request: Request, comparison: Comparison, made: Sequence[Run], replaces: Any
 ) -> HttpResponse:
-    """One column in the place of the one that the page shows, or all of them where it has moved."""
+    """One column in the place of the one that the page shows; all of them where columns moved.
+
+    `comparison` is as it was before the runs joined.
+    """
+    before = reruns.column_ids(comparison.document)
     comparison.refresh_from_db()
     if not request.htmx:
         return redirect(comparison)
+    moved = reruns.column_ids(comparison.document) != before
     old = comparison.runs.filter(pk=replaces).first() if isinstance(replaces, int) else None
-    if old is None or len(made) != 1 or not _in_place(old, made[0]):
+    if moved or old is None or len(made) != 1 or not _in_place(old, made[0]):
         return _outputs(request, comparison)
     [run] = shown(Run.objects.filter(pk=made[0].pk))
     response = render(request, "runs/_run.html", {"run": run, "comparison": comparison})
