@@ -98,9 +98,10 @@
       fold();
       offer();
     };
+    /* What was just added stays, although nothing differs in it yet. */
     const fold = () => {
       const rows = [...holder.querySelectorAll("tbody tr")];
-      rows.forEach((each) => { each.hidden = only.checked && !("differs" in each.dataset); });
+      rows.forEach((each) => { each.hidden = only.checked && !("differs" in each.dataset) && !added.has(each.dataset.path); });
       const none = rows.every((each) => each.hidden);
       holder.toggleAttribute("data-none", none);
     };

@@ -10,7 +10,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.steps import finished, run, text_of
-from tests.fake_provider import FakeProvider, Reply, error_reply, words
+from tests.fake_provider import FakeProvider, error_reply, words
 from tests.server import Server, document
 
 OpenPage = Callable[..., Page]
@@ -393,7 +393,7 @@ def test_a_column_that_is_slow_to_answer_runs_beside_its_new_run(
     for at in range(3):
         finished(outputs(page).nth(at))
     fake.clear()
-    fake.reply_with(Reply(pieces=[0.3, *words(4, 20).pieces]))
+    fake.reply_with(words(4, 20, delay=0.3))
     setups(page).nth(0).get_by_role("button", name="Run column A").click()
     setups(page).nth(2).get_by_role("button", name="Run column C").click()
     fake.wait_for_request(2)
