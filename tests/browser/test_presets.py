@@ -37,14 +37,19 @@ def presets(page: Page) -> Locator:
 
 
 def saved(page: Page, text: str) -> None:
-    """The server has this prompt in the draft of the page."""
-    page.wait_for_function(
+    """Wait until the server has this prompt in the draft of the page."""
+    page.evaluate(
         """async (text) => {
-            const page = await (await fetch(location.pathname)).text();
-            const found = new DOMParser().parseFromString(page, "text/html");
-            return JSON.parse(found.getElementById("document").textContent).prompt === text;
+            for (const end = Date.now() + 15_000; Date.now() < end; ) {
+                const page = await (await fetch(location.pathname)).text();
+                const found = new DOMParser().parseFromString(page, "text/html");
+                const { prompt } = JSON.parse(found.getElementById("document").textContent);
+                if (prompt === text) return;
+                await new Promise((done) => setTimeout(done, 100));
+            }
+            throw new Error(`The draft does not hold ${text}`);
         }""",
-        arg=text,
+        text,
     )
 
 
