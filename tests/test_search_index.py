@@ -88,6 +88,12 @@ def test_a_great_many_different_words_are_no_trouble(alice: User) -> None:
     assert found(run, "w00001", "w13000")
 
 
+def test_nul_and_half_a_character_do_not_keep_a_run_out(alice: User) -> None:
+    run = make_run(alice, "zyzzyva \0 \ud83d \ud83d\ude00 after", values={"stop": ["\ud83d"]})
+    assert found(run, "zyzzyva", "after")
+    assert RunFact.objects.get(run=run, key="stop").text == '["\ufffd"]'
+
+
 def test_facts_are_what_was_sent_and_what_came_back(alice: User) -> None:
     run = make_run(
         alice,

@@ -15,7 +15,7 @@ from typing import Any
 from django.db import DataError, connection, models, transaction
 from django.db.models.functions import Left
 
-from playground.completion import CompletionRequest
+from playground.completion import CompletionRequest, storable
 from playground.models.choices import Choice
 from playground.models.runs import LIVE, Run
 from playground.words import fold, words_of
@@ -166,7 +166,10 @@ class RunFact(models.Model):
         """An unsaved fact; any JSON value."""
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         return cls(
-            source=source, key=key[:LONGEST_KEY], text=text[:LONGEST_TEXT], number=number_of(value)
+            source=source,
+            key=storable(key)[:LONGEST_KEY],
+            text=storable(text)[:LONGEST_TEXT],
+            number=number_of(value),
         )
 
     def of(self, run_id: int) -> "RunFact":
@@ -186,7 +189,7 @@ def number_of(value: Any) -> float | None:
 
 def searched_text(prompt: str, output: str) -> str:
     """Folded, the first 100 kB of each."""
-    return f"{_start(fold(prompt))}\n{_start(fold(output))}"
+    return f"{_start(fold(storable(prompt)))}\n{_start(fold(output))}"
 
 
 def stored_words(team_id: int, text: str) -> str:
