@@ -116,11 +116,12 @@ def csv_of(rows: Iterable[Sequence[object]]) -> str:
     out = io.StringIO(newline="")
     writer = csv.writer(out, lineterminator="\r\n")
     for row in rows:
-        writer.writerow([_safe(cell) for cell in row])
+        writer.writerow([safe(cell) for cell in row])
     return "\ufeff" + out.getvalue()
 
 
-def _safe(cell: object) -> object:
+def safe(cell: object) -> object:
+    """A text that a spreadsheet would take for a formula gets an apostrophe before it."""
     if isinstance(cell, str) and cell.lstrip(" ").startswith(FORMULA):
         return "'" + cell
     return cell

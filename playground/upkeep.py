@@ -1,4 +1,5 @@
-"""What a server does beside its runs: bulk jobs, retention, erasing what was purged, the roll-up.
+"""What a server does beside its runs: bulk jobs, imports, retention, erasing what was purged, the
+roll-up.
 
 One small batch at a time with a pause between, so that streams go on meanwhile. Of several
 processes one has a job; a job of a process that is gone is taken over.
@@ -9,7 +10,8 @@ import logging
 from datetime import timedelta
 
 from playground.database import in_thread
-from playground.models import Chore, Job, Retention, Stale
+from playground.exchange.importing import step
+from playground.models import Chore, Job, Retention, Stale, Transfer
 from playground.models.retention import erase_batch
 
 logger = logging.getLogger(__name__)
@@ -37,12 +39,15 @@ class Upkeep:
         """All that is due now."""
         while job := await in_thread(Job.objects.take):
             await self._carry_out(job)
+        while transfer := await in_thread(Transfer.objects.take):
+            await self._import(transfer)
         if await in_thread(Chore.objects.take, "retention", RULES_EVERY):
             while await in_thread(Retention.objects.trash_due):
                 await asyncio.sleep(PAUSE)
             while await in_thread(Retention.objects.purge_due):
                 await asyncio.sleep(PAUSE)
             await in_thread(Job.objects.forget_old)
+            await in_thread(Transfer.objects.forget_old)
         if await in_thread(Chore.objects.take, "erase", ERASE_EVERY):
             while await in_thread(erase_batch):
                 await asyncio.sleep(PAUSE)
@@ -63,3 +68,12 @@ class Upkeep:
         except Exception:
             logger.exception("Job %s failed", job.pk)
             await in_thread(job.fail, "The server failed here; its log says more.")
+
+    async def _import(self, transfer: Transfer) -> None:
+        try:
+            while await in_thread(step, transfer):
+                await asyncio.sleep(PAUSE)
+        except Exception:
+            logger.exception("Import %s failed", transfer.pk)
+            said = "The server failed here; its log says more. What is in the team stays."
+            await in_thread(transfer.end, Transfer.State.FAILED, said)

@@ -46,6 +46,7 @@ MAP = {
     "playground.probe": (ACTIONS, "runner"),
     "playground.targets": (ACTIONS, "runner"),
     "playground.upkeep": (ACTIONS, "runner"),
+    "playground.exchange": (ACTIONS, "runner"),
     "playground.checkup": (ACTIONS, "runner"),
     "playground.forms": (ACTIONS, "forms"),
     "playground.cells": (ACTIONS, "forms"),

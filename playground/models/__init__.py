@@ -21,6 +21,7 @@ from playground.models.search import RunFact, SearchText
 from playground.models.shares import Share
 from playground.models.tallies import LabelTally, Stale, Tally
 from playground.models.teams import LoginLink, Membership, Team, User, first_start
+from playground.models.transfers import Transfer
 from playground.models.views import SavedView
 
 __all__ = [
@@ -57,6 +58,7 @@ __all__ = [
     "Stale",
     "Tally",
     "Team",
+    "Transfer",
     "User",
     "first_start",
 ]

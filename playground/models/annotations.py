@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from playground.completion import storable
 from playground.models.labels import Label
-from playground.models.runs import Run
+from playground.models.runs import Named, Run
 from playground.models.teams import Membership, User
 
 LONGEST_COMMENT = 10_000  # characters
@@ -59,7 +59,7 @@ class RatingQuerySet(models.QuerySet["Rating"]):
         Run.objects.filter(pk=run.pk).update(rating=run.rating)
 
 
-class Rating(models.Model):
+class Rating(Named):
     """1 to 5 by one person. It stays when the person is deleted."""
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="ratings")
@@ -84,6 +84,10 @@ class Rating(models.Model):
     def __str__(self) -> str:
         return f"{self.value} for run {self.run_id}"
 
+    @property
+    def named(self) -> str:
+        return self.imported_from or (self.user.get_username() if self.user else "")
+
 
 class CommentQuerySet(models.QuerySet["Comment"]):
     def visible_to(self, user: User) -> Any:
@@ -91,7 +95,7 @@ class CommentQuerySet(models.QuerySet["Comment"]):
         return self.filter(run__in=Run.objects.visible_to(user))
 
 
-class Comment(models.Model):
+class Comment(Named):
     """A note with author and time; only its author changes it."""
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="comments")
@@ -124,7 +128,3 @@ class Comment(models.Model):
         if changed != self.text:
             self.text, self.edited_at = changed, timezone.now()
             self.save(update_fields=["text", "edited_at"])
-
-    @property
-    def by(self) -> str:
-        return self.author.get_username() if self.author else self.author_name

@@ -57,8 +57,17 @@ class Counted:
 class Finder:
     """A search of one user, in the team that is current."""
 
-    def __init__(self, user: User, query: Query, *, mine: bool = False, single: bool = False):
+    def __init__(
+        self,
+        user: User,
+        query: Query,
+        *,
+        mine: bool = False,
+        single: bool = False,
+        within: Sequence[int] | None = None,  # only of these comparisons
+    ):
         self.user, self.query, self.mine, self.single = user, query, mine, single
+        self.within = within
         membership = user.membership()
         self.team_id = membership.team_id if membership else 0
 
@@ -73,6 +82,8 @@ class Finder:
         found = runs.trashed_for(self.user) if self.trashed else runs.visible_to(self.user)
         if self.mine:
             found = found.filter(author_id=self.user.pk)
+        if self.within is not None:
+            found = found.filter(comparison__in=self.within)
         for each in self.query.filters:
             wanted = condition(each, self.user)
             if wanted:

@@ -5,6 +5,7 @@ surrogates and NaN in jsonb, and reorders keys.
 """
 
 import json
+import uuid
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from itertools import islice
@@ -82,6 +83,27 @@ class VisibleQuerySet(models.QuerySet[Any]):
         rows = self.filter(team_id=membership.team_id, **{self.PURGED: None})
         own = Q(author_id=membership.user_id)
         return rows.filter(own | Q(visibility=Visibility.TEAM) if membership.owns else own)
+
+
+class Named(models.Model):
+    """What has an author, who may come from elsewhere."""
+
+    # Of the author in the file it came from, where the team knows nobody of that name.
+    imported_from = models.CharField(max_length=150, blank=True)
+
+    class Meta:
+        abstract = True
+
+    @property
+    def by(self) -> str:
+        return f"imported: {self.imported_from}" if self.imported_from else self.named
+
+    @property
+    def named(self) -> str:
+        """As an export says it."""
+        author = getattr(self, "author", None)
+        own = author.get_username() if author else getattr(self, "author_name", "")
+        return self.imported_from or own
 
 
 class ComparisonQuerySet(VisibleQuerySet):
@@ -178,7 +200,7 @@ class ComparisonQuerySet(VisibleQuerySet):
         )
 
 
-class Comparison(models.Model):
+class Comparison(Named):
     """One press of Run: one run, or several side by side."""
 
     team = models.ForeignKey("Team", on_delete=models.CASCADE, related_name="comparisons")
@@ -195,9 +217,14 @@ class Comparison(models.Model):
     restored_at = models.DateTimeField(null=True, blank=True)  # retention counts from here
     purged_at = models.DateTimeField(null=True, blank=True)  # gone; its rows go in batches
 
+    origin_id = models.UUIDField(default=uuid.uuid4, editable=False)  # the same in every copy
+
     objects = ComparisonQuerySet.as_manager()
 
     class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["team", "origin_id"], name="comparison_is_here_once")
+        ]
         indexes = [
             models.Index(fields=["team", "-created_at", "-id"], name="comparisons_of_a_team"),
             models.Index(
@@ -225,10 +252,6 @@ class Comparison(models.Model):
     @property
     def change_list(self) -> list[list[str]]:
         return json.loads(self.changes) if self.changes else []
-
-    @property
-    def by(self) -> str:
-        return self.author.get_username() if self.author else self.author_name
 
     def may_be_managed_by(self, membership: Membership | None) -> bool:
         """Delete, restore, purge, share: own ones; an owner any that the team sees."""
@@ -338,7 +361,7 @@ class RunQuerySet(VisibleQuerySet):
         return self.filter(owner=process, status__in=LIVE)
 
 
-class Run(models.Model):
+class Run(Named):
     """One request to one connection."""
 
     # Never read by lists.
@@ -410,9 +433,14 @@ class Run(models.Model):
     rating = models.FloatField(null=True)  # the mean of all ratings
     labels = models.ManyToManyField(Label, through=RunLabel, related_name="runs")
 
+    origin_id = models.UUIDField(default=uuid.uuid4, editable=False)  # the same in every copy
+
     objects = RunQuerySet.as_manager()
 
     class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["team", "origin_id"], name="run_is_here_once")
+        ]
         indexes = [
             models.Index(
                 fields=["team", "-created_at", "-comparison", "-id"], name="runs_of_a_team"
@@ -517,10 +545,6 @@ class Run(models.Model):
             return False
         self.status, self.owner, self.started_at = RunStatus.RUNNING, process, now
         return True
-
-    @property
-    def by(self) -> str:
-        return self.author.get_username() if self.author else self.author_name
 
     @property
     def live(self) -> bool:

@@ -11,6 +11,7 @@ import json
 import random
 import sys
 import time
+import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -71,13 +72,15 @@ class Rows:
             for field in self.fields
         }
         self.names = [field.column for field in self.fields]
+        self.ids = [f.attname for f in self.fields if isinstance(f, models.UUIDField)]
 
     @staticmethod
     def _blank(field: Any) -> Any:
         return "" if field.empty_strings_allowed and not field.null else None
 
     def row(self, **values: Any) -> tuple[Any, ...]:
-        return tuple({**self.defaults, **values}.values())
+        fresh = {name: uuid.uuid4() for name in self.ids}
+        return tuple({**self.defaults, **fresh, **values}.values())
 
 
 class History:
@@ -266,6 +269,8 @@ def write(model: type[models.Model], rows: list[tuple[Any, ...]]) -> None:
 
 
 def plain(value: Any) -> Any:
+    if isinstance(value, uuid.UUID):
+        return value.hex
     return value.strftime("%Y-%m-%d %H:%M:%S.%f") if isinstance(value, datetime) else value
 
 

@@ -1,0 +1,114 @@
+"""Which runs go out, oldest first, a batch at a time."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import Any
+
+from django.db.models import Prefetch
+from django.utils import timezone
+
+from playground import query
+from playground.models import Comment, Comparison, Rating, Run, RunFact, User
+from playground.models.finder import Finder, Key
+from playground.models.runs import LIVE
+
+BATCH = 500  # runs of one look into the index
+SLICE = 20  # of them, read at once: texts may be large
+START = Key(datetime(1970, 1, 1, tzinfo=UTC), 0)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What is exported: the runs that a search finds, or those of some comparisons."""
+
+    typed: str = ""
+    mine: bool = False
+    comparisons: tuple[int, ...] = ()
+    today: str = ""  # the day that `after:7d` counts from
+    zone: str = ""  # in whose midnights days are meant
+
+    @classmethod
+    def now(cls, **values: Any) -> "Selection":
+        today, zone = str(timezone.localdate()), timezone.get_current_timezone_name()
+        return cls(today=today, zone=zone, **values)
+
+    def to_json(self) -> str:
+        return json.dumps(self.__dict__)
+
+    @classmethod
+    def from_json(cls, text: str) -> "Selection":
+        found = json.loads(text)
+        return cls(**{**found, "comparisons": tuple(found["comparisons"])})
+
+    @property
+    def query(self) -> query.Query:
+        day = date.fromisoformat(self.today) if self.today else timezone.localdate()
+        return query.parse(self.typed, day)
+
+
+class Walk:
+    """Goes once over all runs of a selection that have ended and that the user may see now."""
+
+    def __init__(self, user: User, selection: Selection) -> None:
+        self.selection = selection
+        parsed = selection.query
+        mine = selection.mine and not parsed.names("user")
+        within = selection.comparisons or None
+        self.finder = Finder(user, parsed, mine=mine, single=True, within=within)
+        self.key: Key | None = START
+        self.begun = timezone.now()
+
+    def total(self) -> int | None:
+        """None where counting would be as much work as the export."""
+        with timezone.override(self.selection.zone or None):
+            if self.finder.sources:
+                counted = self.finder.counted("status")
+                ended = sum(row[1] not in LIVE for row in counted.runs)
+                return ended if counted.complete else None
+            return self.finder.rows.exclude(status__in=LIVE).count()
+
+    def batch(self) -> list[int] | None:
+        """The next runs; None at the end. Some may be empty."""
+        if self.key is None:
+            return None
+        with timezone.override(self.selection.zone or None):
+            found = self.finder.page(BATCH, newer=self.key)
+        self.key = found.newer
+        keys = found.keys[::-1]
+        if keys and keys[-1].created_at > self.begun:
+            self.key = None  # what begins meanwhile is not waited for
+        return [key.run for key in keys]
+
+
+def slices(runs: Sequence[int]) -> Iterator[Sequence[int]]:
+    for start in range(0, len(runs), SLICE):
+        yield runs[start : start + SLICE]
+
+
+def load(user: User, runs: Sequence[int]) -> list[Run]:
+    """These runs with all that hangs on them, in this order; not what went away meanwhile."""
+    visible = Run.objects.visible_to(user) | Run.objects.trashed_for(user)
+    rows = (
+        visible.filter(pk__in=runs)
+        .exclude(status__in=LIVE)
+        .select_related("author")
+        .prefetch_related(
+            Prefetch(
+                "comparison",
+                queryset=Comparison.objects.select_related("author").defer("document"),
+            ),
+            "choices",
+            "labels",
+            Prefetch("ratings", queryset=Rating.objects.select_related("user")),
+            Prefetch("comments", queryset=Comment.objects.select_related("author")),
+            Prefetch(
+                "facts",
+                queryset=RunFact.objects.filter(source=RunFact.Source.USER).order_by("pk"),
+                to_attr="pairs",
+            ),
+        )
+    )
+    found = {run.pk: run for run in rows}
+    return [found[pk] for pk in runs if pk in found]
