@@ -6,7 +6,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, Playwright, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    Page,
+    Playwright,
+    expect,
+    sync_playwright,
+)
 
 from tests.fake_provider import FakeProvider
 from tests.server import Server
@@ -20,6 +27,9 @@ ARGUMENTS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+WAIT = 15_000  # ms that a page may take, also on a busy machine
+
+expect.set_options(timeout=WAIT)
 
 
 def chromium_path() -> str | None:
@@ -81,7 +91,7 @@ def open_page(browser: Browser, server: Server) -> Iterator[Callable[..., Page]]
         )
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(15_000)
+        page.set_default_timeout(WAIT)
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.on(
             "console",

@@ -1,6 +1,7 @@
 """What a person does, again and again."""
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from playwright.sync_api import Locator, Page, expect
@@ -18,6 +19,14 @@ def run(page: Page, prompt: str = "Hi") -> Locator:
 
 def finished(column: Locator, status: str = "completed", seconds: float = 30) -> None:
     expect(column).to_have_attribute("data-status", status, timeout=seconds * 1000)
+
+
+def eventually(condition: Callable[[], bool], seconds: float = 60) -> None:
+    """Wait for what no page shows."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "It did not come to pass."
+        time.sleep(0.1)
 
 
 def text_of(column: Locator) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.steps import finished, run
+from tests.browser.steps import eventually, finished, run
 from tests.fake_provider import FakeProvider
 from tests.server import Server
 
@@ -127,12 +127,8 @@ def test_what_is_deleted_comes_back_with_u_and_goes_for_ever_from_the_trash(
     entry.get_by_role("button", name="for ever").click()
     expect(entry).to_have_count(0)
     run_id = int(address.rstrip("/").rpartition("/")[2])
-    page.wait_for_timeout(100)
-    for _ in range(100):  # the server erases it in the background
-        if not server.rows("SELECT id FROM playground_run WHERE id = ?", run_id):
-            break
-        page.wait_for_timeout(200)
-    assert not server.rows("SELECT id FROM playground_run WHERE id = ?", run_id)
+    query = "SELECT id FROM playground_run WHERE id = ?"
+    eventually(lambda: not server.rows(query, run_id))  # it is erased in the background
 
 
 def test_a_shared_link_opens_without_a_login_until_it_is_revoked(

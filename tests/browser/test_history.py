@@ -8,6 +8,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
+from tests.browser.steps import eventually
 from tests.fake_provider import FakeProvider, words
 from tests.server import Server, document
 
@@ -30,12 +31,7 @@ def filled(server: Server, fake: FakeProvider) -> Server:
             )
         )
     query = "SELECT count(*) AS n FROM playground_run WHERE NOT indexed"
-    waiting = person.http
-    for _ in range(200):
-        if server.rows(query)[0]["n"] == 0:
-            break
-        waiting.get(f"{server.url}/healthz")
-    assert server.rows(query)[0]["n"] == 0
+    eventually(lambda: server.rows(query)[0]["n"] == 0)
     return server
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.steps import finished, run, text_of
+from tests.browser.steps import eventually, finished, run, text_of
 from tests.fake_provider import (
     DONE,
     FIN,
@@ -202,9 +202,8 @@ def test_a_reader_who_scrolls_up_is_left_there_until_the_end_is_wanted(
     page.wait_for_timeout(600)
     assert body.evaluate("(body) => body.scrollTop") == 40
     column.get_by_role("button", name="To the end").click()
-    page.wait_for_timeout(600)
-    gap = body.evaluate("(body) => body.scrollHeight - body.scrollTop - body.clientHeight")
-    assert gap < 60
+    gap = "(body) => body.scrollHeight - body.scrollTop - body.clientHeight"
+    eventually(lambda: body.evaluate(gap) < 60)
 
 
 def _lines(count: int, pause: float) -> Iterator[bytes | float]:
@@ -222,7 +221,7 @@ def test_run_becomes_stop_in_place_and_stop_reaches_the_backend(
     page.get_by_role("button", name="Stop", exact=False).first.click()
     finished(column, "cancelled")
     assert text_of(column).startswith("w0 w1 ")
-    _wait(lambda: fake.posts[0].dropped)
+    eventually(lambda: fake.posts[0].dropped)
     # At once the next run works, and Esc stops it.
     fake.reply_with(words(10_000, 40.0))
     column = run(page)
@@ -307,12 +306,5 @@ def test_closing_the_tab_does_not_end_the_run(
     time.sleep(0.1)
     release.set()
     query = "SELECT status FROM playground_run ORDER BY id DESC LIMIT 1"
-    _wait(lambda: server.rows(query) == [{"status": "completed"}])
+    eventually(lambda: server.rows(query) == [{"status": "completed"}])
     assert "took too long" not in server.output
-
-
-def _wait(condition: Callable[[], bool], seconds: float = 5) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)

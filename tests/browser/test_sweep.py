@@ -146,6 +146,7 @@ def test_two_hundred_wait_in_sight_and_stop_at_once(
     expect(page.locator(".cell[data-status=running]")).to_have_count(6)
     expect(page.locator(".cell [data-badge]").nth(6)).to_have_text("Next")
     expect(page.locator(".cell [data-badge]").nth(21)).to_have_text("Waits, 15 before it")
+    fake.wait_for_request(6)
     assert len(fake.posts) == 6
     page.reload()
     expect(page.locator(".cell[data-status=running]")).to_have_count(6)
