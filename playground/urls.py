@@ -23,6 +23,7 @@ from playground.views import (
     reference,
     saved,
     shares,
+    stats,
     table,
     timeline,
     tokens,
@@ -94,6 +95,11 @@ history_urls: list[URLPattern] = [
     path("comparisons/<int:pk>/", listing.unfold, name="history_unfold"),
 ]
 
+stats_urls: list[URLPattern] = [
+    path("", stats.stats, name="stats"),
+    path("csv/", stats.export, name="stats_csv"),
+]
+
 urlpatterns = [
     path("", compose.compose, name="compose"),
     path("presets/", include(preset_urls)),
@@ -102,6 +108,7 @@ urlpatterns = [
     path("runs/", include(run_urls)),
     path("tokens/", tokens.tokens, name="run_tokens"),
     path("history/", include(history_urls)),
+    path("stats/", include(stats_urls)),
     path("comments/<int:pk>/", annotations.comment, name="comment"),
     path("labels/", labels.team_labels, name="labels_page"),
     path("labels/known/", annotations.known_labels, name="known_labels"),

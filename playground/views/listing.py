@@ -36,6 +36,7 @@ def history(request: Request) -> HttpResponse:
         "tries": [{"term": term, "url": asked.added(term)} for term in TRY],
         "filters": query.FILTERS.items(),
         "switches": switches(asked),
+        "stats_url": reverse("stats") + asked.address(show=""),
         "facets_url": reverse("history_facets") + asked.address(),
         "at_top": asked.older is None and asked.newer is None,
         "unfiltered": parsed.empty,

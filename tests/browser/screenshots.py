@@ -19,7 +19,7 @@ from urllib.parse import urljoin
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
-from tests.browser import sweeps
+from tests.browser import past, sweeps
 from tests.browser.conftest import ARGUMENTS, chromium_path
 from tests.browser.steps import number, parameters
 from tests.fake_provider import (
@@ -481,6 +481,19 @@ PROBABLE = (
 
 
 # The login comes last: it ends the session of its browser.
+def stats(query: str) -> Callable[[Page, str], None]:
+    def go(page: Page, root: str) -> None:
+        page.goto(urljoin(root, f"stats/{query}"))
+
+    return go
+
+
+def stats_table(page: Page, root: str) -> None:
+    page.goto(urljoin(root, "stats/?period=7d"))
+    page.locator(".beside summary").first.click()
+    page.locator("#table-connection").scroll_into_view_if_needed()
+
+
 STATES: dict[str, Callable[[Page, str], None]] = {
     "compose-idle": idle,
     "compose-messages": messages,
@@ -524,6 +537,10 @@ STATES: dict[str, Callable[[Page, str], None]] = {
     "history-search": searched,
     "history-preview": previewed,
     "history-complete": completed,
+    "stats": stats("?period=30d"),
+    "stats-filtered": stats("?q=label:gold&period=7d"),
+    "stats-nothing": stats("?q=nosuchword"),
+    "stats-table": stats_table,
     "run": run,
     "run-record": record,
     "admin-overview": admin(""),
@@ -724,6 +741,8 @@ def main() -> int:
         server.connect("to a broken one", broken.url)
         server.connect("six at once", works.url, "--model", "sweeper", "--parallel", "6")
         sweeps.prepare(works)
+        if "stats".startswith(options.only) or "stats" in options.only:
+            past.make_past(server)
         browser = playwright.chromium.launch(executable_path=chromium_path(), args=ARGUMENTS)
         context = browser.new_context()
         context.new_page().goto(server.link)
