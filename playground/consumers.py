@@ -20,7 +20,7 @@ from playground.following import (
     visible_runs,
     waiting_runs,
 )
-from playground.hub import FAULT, SESSION_ENDED, Item, group, hub
+from playground.hub import FAULT, MALFORMED, SESSION_ENDED, Item, group, hub
 from playground.log import to_json
 from playground.models import Run, User
 from playground.presence import Person
@@ -34,6 +34,7 @@ UNACKNOWLEDGED = 1024 * 1024  # characters on their way from which a run waits f
 POLL = 0.5  # seconds between two looks at the log of a run of another process
 RECHECK = 5.0  # seconds between two looks whether the session still holds
 MOST_RUNS = 1000  # that one socket follows
+MOST_MALFORMED = 100  # messages, then the socket is closed: no page of ours sends any
 
 
 class ComparisonConsumer(AsyncWebsocketConsumer):
@@ -47,6 +48,7 @@ class ComparisonConsumer(AsyncWebsocketConsumer):
         self._joined: set[int] = set()  # comparisons of which others were named to this socket
         self._awake = asyncio.Event()
         self._close_code: int | None = None
+        self._malformed = 0
         self._work: asyncio.Task[None] | None = None
         self._groups: set[str] = set()
         self._checked = time.monotonic()
@@ -71,7 +73,11 @@ class ComparisonConsumer(AsyncWebsocketConsumer):
         try:
             follow = positions(text_data)
         except ValueError as error:
-            await self.send(to_json({"error": str(error)}))
+            self._malformed += 1
+            if self._malformed > MOST_MALFORMED:
+                self.hang_up(MALFORMED)
+            elif self._close_code is None:
+                await self.send(to_json({"error": str(error)}))
             return
         self._wanted.update(follow)
         self._awake.set()

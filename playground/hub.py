@@ -22,6 +22,7 @@ logger = logging.getLogger(__name__)
 # Closing codes. Daphne can only send 1000 and those from 3000 up, so not 1011 or 1012.
 RESTARTING = 4012  # the page connects again
 FAULT = 4500
+MALFORMED = 4400  # it sent too much that is no message
 SESSION_ENDED = 4401  # the page goes to the login
 
 

@@ -1,13 +1,16 @@
 """Headers of every answer, and what htmx does when the login is gone."""
 
 from collections.abc import Awaitable, Callable
+from types import FrameType
 from typing import Any
 
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render, resolve_url
+from django.utils.datastructures import MultiValueDict
 from django.utils.decorators import sync_and_async_middleware
+from django.views.debug import SafeExceptionReporterFilter
 
 from playground.models.audit import Person, acting
 
@@ -107,3 +110,19 @@ def _after(
         return change(request, await answer)
 
     return markcoroutinefunction(middleware)
+
+
+class NothingTyped(SafeExceptionReporterFilter):
+    """Error reports and the page of DEBUG: where it broke, without what anybody typed or any
+    variable held, since a key may be among them."""
+
+    def is_active(self, request: HttpRequest | None) -> bool:
+        return True
+
+    def get_post_parameters(self, request: HttpRequest | None) -> MultiValueDict[str, str]:
+        names = request.POST if request is not None else ()
+        return MultiValueDict({name: [self.cleansed_substitute] for name in names})
+
+    def get_traceback_frame_variables(self, request: HttpRequest, tb_frame: FrameType) -> Any:
+        """[(name, the type of its value)]"""
+        return [(name, type(value).__name__) for name, value in tb_frame.f_locals.items()]

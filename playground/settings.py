@@ -215,6 +215,7 @@ AUTH_USER_MODEL = "playground.User"
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "compose"
 LOGOUT_REDIRECT_URL = "login"
+DEFAULT_EXCEPTION_REPORTER_FILTER = "playground.security.NothingTyped"
 CSRF_FAILURE_VIEW = "playground.views.account.csrf_failure"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 

@@ -19,7 +19,7 @@ from playground import consumers
 from playground.asgi import application, is_own
 from playground.database import in_thread
 from playground.following import Following, positions
-from playground.hub import RESTARTING, SESSION_ENDED, hub
+from playground.hub import MALFORMED, RESTARTING, SESSION_ENDED, hub
 from playground.log import Ending, close_run
 from playground.models import Comparison, Connection, Process, Run, RunEvent, User
 from playground.runner import Runner
@@ -246,6 +246,13 @@ async def test_a_malformed_message_is_answered_and_the_socket_lives(
     run = await in_thread(elsewhere, alice, connection, 1)
     await page.follow(run)
     await page.until(lambda: page.texts.get(run.pk))
+
+
+async def test_a_socket_that_sends_nothing_else_is_closed(enter: Any, alice: User) -> None:
+    page = await enter(alice)
+    for _ in range(consumers.MOST_MALFORMED + 5):
+        await page.say("x")
+    assert await page.close_code() == MALFORMED
 
 
 async def test_bytes_are_answered_too(enter: Any, alice: User) -> None:
