@@ -212,8 +212,8 @@ def test_hostile_text_runs_nowhere_and_no_page_breaks_the_policy(
             continue
         seen.add(url)
         markup = planted.http.get(url)
-        if "html" not in markup.headers.get("content-type", ""):
-            continue
+        if markup.status_code == 405 or "html" not in markup.headers.get("content-type", ""):
+            continue  # a form goes there, or it is no page
         visited[name] += 1
         check_markup(markup, url)
         page.goto(url)
