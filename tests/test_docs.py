@@ -27,3 +27,25 @@ def test_every_link_of_the_readme_leads_somewhere() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     for path in re.findall(r"\]\(([^)#]+)\)", text):
         assert (ROOT / path).exists(), path
+
+
+def test_every_test_and_setting_of_the_security_table_exists() -> None:
+    text = (ROOT / "docs/security.md").read_text(encoding="utf-8")
+    code = "\n".join(path.read_text(encoding="utf-8") for path in ROOT.glob("tests/**/*.py"))
+    program = "\n".join(
+        (ROOT / "playground" / name).read_text(encoding="utf-8")
+        for name in ("settings.py", "security.py")
+    )
+    rows = [line for line in text.splitlines() if re.match(r"\| V\d", line)]
+    assert len(rows) > 80
+    for row in rows:
+        name, _, met = (cell.strip() for cell in row.strip("|").split("|"))
+        assert met, name
+        for test in re.findall(r"`(test_\w+)`", met):
+            assert f"def {test}(" in code, (name, test)
+        for path in re.findall(r"`((?:tests|templates|docs)/[\w./]+)`", met):
+            assert (ROOT / path).exists(), (name, path)
+        for setting in re.findall(r"`([A-Z][A-Z_]+)`", met):
+            assert setting in program, (name, setting)
+    chapters = {int(number) for row in rows for number in re.findall(r"V(\d+)", row.split("|")[1])}
+    assert chapters == set(range(1, 18))

@@ -36,6 +36,7 @@ TYPED = "sk-CANARY-typed 7/c+wrong=="  # refused by the form: it has a blank in 
 PASTED = "sk-CANARY-pasted/3e+8uRt5Lw=="
 HEADER = "CANARYheader/1a+5sXy9Pz3Qn=="
 CANARIES = (KEY, SECOND, TYPED, PASTED, HEADER)
+LAYOUTS = ("csv", "html", "jsonl", "markdown", "sqlite")
 CONTROL = "CONTROL-canary/6b+2jHd8Gf4=="
 
 PROVIDERS = ("pulze", "octoai", "ogx", "local")
@@ -289,6 +290,20 @@ def break_pages(person: Person, search: Search, connection: int) -> None:
         search.add(f"debug page {number}", page.text)
 
 
+def exchange(server: Server, folder: Path, search: Search) -> None:
+    """Exported in every layout; what came out goes in again."""
+    for layout in LAYOUTS:
+        done = server.manage("export", str(folder / f"export.{layout}"), "--layout", layout)
+        assert done.returncode == 0, done.stderr
+        content = (folder / f"export.{layout}").read_bytes()
+        assert len(content) > 1000, layout
+        search.add(f"export {layout}", content)
+        search.add(f"said of export {layout}", done.stdout + done.stderr)
+    done = server.manage("import", str(folder / "export.jsonl"))
+    assert done.returncode == 0, done.stderr
+    search.add("said of import", done.stdout + done.stderr)
+
+
 REPRS = """
 import asyncio, traceback
 from playground.completion import CompletionRequest
@@ -379,6 +394,7 @@ def test_no_canary_is_found_anywhere_but_the_control_is(
     assert "CRASHED" in shown.stdout
     assert "Traceback" in shown.stderr
     search.add("repr and tracebacks", shown.stdout + shown.stderr)
+    exchange(server, tmp_path, search)
     dump = server.manage("dumpdata")
     assert dump.returncode == 0, dump.stderr[-500:]
     search.add("dumpdata", dump.stdout)
