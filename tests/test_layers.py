@@ -67,6 +67,7 @@ MAP = {
     "playground.admin": (EDGE, "edge"),
     "playground.apps": (EDGE, "edge"),
     "playground.asgi": (EDGE, "edge"),
+    "playground.bodies": (EDGE, "edge"),
     "playground.consumers": (EDGE, "edge"),
     "playground.management": (EDGE, "edge"),
     "playground.security": (EDGE, "edge"),

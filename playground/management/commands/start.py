@@ -18,12 +18,12 @@ from typing import Any
 
 from channels.routing import get_default_application
 from daphne.endpoints import build_endpoint_description_strings
-from daphne.server import Server
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandParser
 from django.db import connections
 
+from playground.bodies import BoundedServer
 from playground.embedded import (
     EmbeddedBackend,
     EmbeddedError,
@@ -140,7 +140,7 @@ class Serving:
     def __init__(self) -> None:
         # Loaded now and not at the top: static files are looked up when it is made, and on a first
         # start they have only just been collected.
-        self.server = Server(
+        self.server = BoundedServer(
             get_default_application(),
             endpoints=build_endpoint_description_strings(settings.HOST, settings.PORT),
             signal_handlers=False,
