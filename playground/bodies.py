@@ -10,7 +10,6 @@ from daphne.http_protocol import HTTPFactory, WebRequest
 from daphne.server import Server
 from django.conf import settings
 
-
 FORM_AROUND = 64 * 1024  # bytes beside an uploaded file: token and boundaries
 
 
