@@ -34,7 +34,8 @@ fmt:
 lock:
 	@sh deploy/venv.sh dev
 	@$(COMPILE) --output-file=requirements.lock pyproject.toml
-	@$(COMPILE) --extra=dev --constraint=requirements.lock --output-file=requirements-dev.lock pyproject.toml
+	@$(COMPILE) --extra=oidc --constraint=requirements.lock --output-file=requirements-oidc.lock pyproject.toml
+	@$(COMPILE) --extra=dev --constraint=requirements-oidc.lock --output-file=requirements-dev.lock pyproject.toml
 
 bench:
 	@sh deploy/venv.sh dev

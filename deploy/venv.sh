@@ -1,11 +1,18 @@
 #!/bin/sh
 # Makes .venv and installs the locked dependencies; does nothing when they are already there.
-# `venv.sh dev` brings the test tools too. PYTHON names another interpreter than python3.
+# `venv.sh dev` brings the test tools too; OIDC_ISSUER, what a sign-in through OpenID Connect needs.
+# PYTHON names another interpreter than python3.
 set -eu
 cd "$(dirname "$0")/.."
 
 python=${PYTHON:-python3}
-if [ "${1:-}" = dev ]; then lock=requirements-dev.lock; else lock=requirements.lock; fi
+if [ "${1:-}" = dev ]; then
+    lock=requirements-dev.lock
+elif [ -n "${OIDC_ISSUER:-}" ]; then
+    lock=requirements-oidc.lock
+else
+    lock=requirements.lock
+fi
 
 fail() {
     echo "$*" >&2
@@ -41,5 +48,8 @@ echo "Installing the dependencies (about a minute the first time)…"
     fail "The dependencies could not be installed (is there a network?): $(grep '^ERROR' .venv/install.log | tail -n 1) The whole story is in .venv/install.log."
 
 stamp "$lock" >".venv/$lock.installed"
-# The test tools' lock contains the other one.
-if [ "$lock" = requirements-dev.lock ]; then stamp requirements.lock >.venv/requirements.lock.installed; fi
+# Each lock contains the ones before it.
+for smaller in requirements.lock requirements-oidc.lock; do
+    if [ "$lock" = "$smaller" ]; then break; fi
+    stamp "$smaller" >".venv/$smaller.installed"
+done

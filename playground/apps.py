@@ -4,12 +4,18 @@ from typing import Any
 
 from django.apps import AppConfig
 from django.conf import settings
+from django.contrib.admin import apps as admin
 from django.core.checks import CheckMessage, Error, register
 
 
 class PlaygroundConfig(AppConfig):
     name = "playground"
     verbose_name = "Playground"
+
+
+class AdminSite(admin.AdminConfig):
+    default = False
+    default_site = "playground.site.Site"  # not within playground.admin, which registers there
 
 
 @register

@@ -53,6 +53,8 @@ class ComparisonConsumer(AsyncWebsocketConsumer):
         self._groups: set[str] = set()
         self._checked = time.monotonic()
         self.user: User = self.scope["user"]
+        self.user_id: int = self.user.pk or 0
+        self.session_key: str = self.scope["session"].session_key or ""
         await self.accept()
         if not self.user.is_authenticated:
             await self.close(SESSION_ENDED)
@@ -98,6 +100,11 @@ class ComparisonConsumer(AsyncWebsocketConsumer):
 
     def hang_up(self, code: int) -> None:
         self._close_code = code
+        self._awake.set()
+
+    def look_again(self) -> None:
+        """Something was given to this person or taken away."""
+        self._checked = 0.0
         self._awake.set()
 
     async def run_items(self, message: dict[str, Any]) -> None:

@@ -37,6 +37,10 @@ class Item(NamedTuple):
 
 
 class Follower(Watcher, Protocol):
+    user_id: int
+    session_key: str
+
+    def look_again(self) -> None: ...
     def deliver(self, items: Sequence[Item]) -> None: ...
     def hang_up(self, code: int) -> None: ...
 
@@ -57,6 +61,10 @@ class Hub:
 
     def open(self, follower: Follower) -> None:
         self._sockets.add(follower)
+
+    @property
+    def sockets(self) -> list[Follower]:
+        return list(self._sockets)
 
     def follow(self, run: int, follower: Follower) -> None:
         self._followers[run].add(follower)

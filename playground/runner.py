@@ -17,6 +17,7 @@ from django.db import close_old_connections
 from django.db.models import F
 from django.utils import timezone
 
+from playground.attendance import Attendance
 from playground.axes import Place
 from playground.completion import CompletionRequest, ErrorKind, RunStatus, StreamEvent
 from playground.database import in_thread
@@ -29,6 +30,7 @@ from playground.models import (
     Process,
     Run,
     SearchText,
+    access,
     reruns,
 )
 from playground.providers import ProviderError, base
@@ -41,6 +43,9 @@ logger = logging.getLogger(__name__)
 BREATH = 100  # events after which a burst lets others run
 INDEX_BEATS = 10  # heartbeats between two looks for runs that are not in the search index
 PAUSE = 0.1  # seconds between two batches of them
+SHOWN_OUT = Ending(
+    RunStatus.CANCELLED, error_message="Stopped: its author may not start runs here any more."
+)
 LONGEST_OUTPUT = 20_000_000  # characters of one run that are kept
 
 
@@ -75,9 +80,11 @@ class Runner:
         try:
             self._process: Process = await in_thread(this_process)
             self._reaper = Reaper(self._process)
+            self._attendance = Attendance(self._process, self._show_out)
             self._recorder = Recorder(self._process, self._published, self._beat, self._lost)
             hub.publish(await in_thread(self._reaper.reap))
             self._recorder.start()
+            access.changed.connect(self._look_around, dispatch_uid="runner")
         except BaseException:
             self._loop = None  # the next one tries again
             raise
@@ -349,11 +356,29 @@ class Runner:
             self._in_loop(self._stop_here, run)
         if items := self._reaper.reap():
             self._published(items)
+        self._look_around()
         self._beats += 1
         if self._beats % INDEX_BEATS == 1:
             self._in_loop(self._index_soon)
         if Run.objects.live_of(self._process).filter(status=RunStatus.QUEUED).exists():
             self._in_loop(self._fill_soon)
+
+    def _look_around(self, *_: object, **__: object) -> None:
+        """Also called in the thread that has just changed what somebody may do."""
+        self._in_loop(self._look_soon)
+
+    def _look_soon(self) -> None:
+        if not self._draining:
+            self._soon(self._look())
+
+    async def _look(self) -> None:
+        try:
+            await self._attendance.look()
+        except Exception:
+            logger.exception("Nobody looked whether those who are here still may be")
+
+    async def _show_out(self, runs: Sequence[Run]) -> None:
+        await self._close_queued(runs, SHOWN_OUT)
 
     def _stop_here(self, run: Run) -> None:
         self._soon(self._close_queued([run], Ending(RunStatus.CANCELLED)))

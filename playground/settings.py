@@ -7,6 +7,7 @@ naming the variable. Secrets that are not given are made once and kept in `DATA_
 import os
 import socket
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -162,6 +163,32 @@ SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021", "security.W008"]
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 
+# --- People -----------------------------------------------------------------------------------
+
+REQUIRE_TWO_FACTOR = flag("REQUIRE_TWO_FACTOR", False)  # of staff, before the admin site
+# Behind a proxy: the header in which it says whom it speaks for, such as X-Forwarded-For. It has to
+# set or extend that header itself; the last address in it is taken, since others can be made up.
+CLIENT_ADDRESS_HEADER = text("CLIENT_ADDRESS_HEADER")
+if CLIENT_ADDRESS_HEADER and not CLIENT_ADDRESS_HEADER.replace("-", "").isalnum():
+    raise ImproperlyConfigured("CLIENT_ADDRESS_HEADER must be a name such as X-Forwarded-For.")
+
+# Sign-in through OpenID Connect; without an issuer there is none.
+OIDC_ISSUER = text("OIDC_ISSUER").rstrip("/")
+OIDC_CLIENT_ID = text("OIDC_CLIENT_ID")
+OIDC_CLIENT_SECRET = text("OIDC_CLIENT_SECRET")
+OIDC_NAME = text("OIDC_NAME", "single sign-on")  # on the button: "Log in with …"
+OIDC_DEFAULT_TEAM = text("OIDC_DEFAULT_TEAM")  # new people become members of it
+OIDC = bool(OIDC_ISSUER)
+if OIDC:
+    parts_of("OIDC_ISSUER", OIDC_ISSUER, ("http", "https"), "https://id.example.org/realms/main")
+    if not OIDC_CLIENT_ID:
+        raise ImproperlyConfigured("OIDC_CLIENT_ID must be set where OIDC_ISSUER is.")
+    if find_spec("allauth") is None:
+        raise ImproperlyConfigured(
+            "OIDC_ISSUER needs django-allauth: make run installs it, as does "
+            "pip install --require-hashes -r requirements-oidc.lock. Or unset OIDC_ISSUER."
+        )
+
 # --- Parts ---------------------------------------------------------------------------------
 
 EMBEDDED = flag("EMBEDDED", True)  # the llama.cpp server that comes with the playground
@@ -179,7 +206,7 @@ MAX_BODY = 16 * 1024 * 1024  # bytes of one posted form, said in the page
 
 INSTALLED_APPS = [
     "daphne",
-    "django.contrib.admin",
+    "playground.apps.AdminSite",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -208,6 +235,15 @@ MIDDLEWARE = [
     "playground.security.HtmxLogin",
     "playground.timezones.TimeZone",
 ]
+
+if OIDC:
+    INSTALLED_APPS += [
+        "allauth",
+        "allauth.account",
+        "allauth.socialaccount",
+        "allauth.socialaccount.providers.openid_connect",
+    ]
+    MIDDLEWARE.append("allauth.account.middleware.AccountMiddleware")
 
 ROOT_URLCONF = "playground.urls"
 ASGI_APPLICATION = "playground.asgi.application"

@@ -1,7 +1,6 @@
 """Addresses, as plain lists by prefix."""
 
 from django.contrib import admin
-from django.contrib.auth import views as auth
 from django.urls import URLPattern, URLResolver, include, path
 
 from playground.views import (
@@ -12,6 +11,7 @@ from playground.views import (
     difference,
     drafts,
     facets,
+    factors,
     grid,
     health,
     history,
@@ -25,6 +25,7 @@ from playground.views import (
     shares,
     stats,
     table,
+    team,
     timeline,
     tokens,
     tools,
@@ -100,6 +101,13 @@ stats_urls: list[URLPattern] = [
     path("csv/", stats.export, name="stats_csv"),
 ]
 
+team_urls = [
+    path("", team.team, name="team_page"),
+    path("invitations/", team.invite, name="invite"),
+    path("invitations/<int:pk>/revoke/", team.revoke, name="revoke_invitation"),
+    path("members/<int:pk>/", team.member, name="team_member"),
+]
+
 urlpatterns = [
     path("", compose.compose, name="compose"),
     path("presets/", include(preset_urls)),
@@ -132,10 +140,16 @@ urlpatterns = [
     path("connections/<int:pk>/context/", tools.context, name="context"),
     path("backends/", compose.backends, name="backends"),
     path("connections/<int:pk>/models/", compose.models, name="models"),
-    path("login/", account.Login.as_view(), name="login"),
+    path("login/", account.log_in, name="login"),
+    path("login/code/", account.login_code, name="login_code"),
     path("login/<str:token>/", account.login_link, name="login_link"),
-    path("logout/", auth.LogoutView.as_view(), name="logout"),
+    path("logout/", account.log_out, name="logout"),
     path("password/", account.password, name="password"),
+    path("two-factor/", factors.two_factor, name="two_factor"),
+    path("two-factor/confirm/", factors.confirm, name="two_factor_confirm"),
+    path("two-factor/change/", factors.change, name="two_factor_change"),
+    path("team/", include(team_urls)),
+    path("join/<str:token>/", team.join, name="join"),
     path("teams/<int:pk>/", account.switch_team, name="team"),
     path("admin/", admin.site.urls),
     path("healthz", health.healthz, name="health"),

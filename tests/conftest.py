@@ -47,6 +47,12 @@ def static_files() -> None:
 
 
 @pytest.fixture
+def quick_hashes(settings: Any) -> None:
+    """For tests that log in often: a real password hash takes most of a second."""
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+@pytest.fixture
 def provider() -> Iterator[FakeProvider]:
     with FakeProvider() as fake:
         yield fake

@@ -30,6 +30,7 @@ from playground.models import (
     Comparison,
     Connection,
     Draft,
+    Invitation,
     Job,
     Label,
     LoginLink,
@@ -230,6 +231,15 @@ TABLE = [
     Row("login", GET, anyone, public=True),
     Row("login_link", GET, anyone, "link", public=True),
     Row("password", GET, user),
+    Row("login_code", GET, anyone, public=True),
+    Row("two_factor", GET, user),
+    Row("two_factor_confirm", POST, user, data={"code": "1"}),
+    Row("two_factor_change", POST, user, data={"code": "1"}),
+    Row("team_page", GET, in_a_team),
+    Row("invite", POST, an_owner, data={"role": "member", "most_uses": "1"}),
+    Row("revoke_invitation", POST, owner, "invitation"),
+    Row("team_member", POST, owner, "membership", {"role": "reviewer"}),
+    Row("join", GET, anyone, "joining", public=True),
     Row("team", POST, in_the_team, "team"),
     Row("health", GET, anyone, public=True),
     Row("favicon.ico", GET, anyone, public=True),
@@ -313,6 +323,8 @@ class World:
         view = SavedView.objects.keep(membership, "mine", query="q=x")
         preset = Preset.objects.keep(by, "mine", {}, shared=False)
         draft = Draft.objects.create(user=by, kept=True, document="{}")
+        alice = self.people["owner"]
+        invitation, joining = Invitation.objects.make(self.team, alice, Membership.Role.MEMBER)
         self.things |= {
             "run": run.pk,
             "comparison": made.pk,
@@ -325,6 +337,9 @@ class World:
             "view": view.pk,
             "preset": preset.pk,
             "draft": draft.pk,
+            "membership": self.people["reviewer"].memberships.get().pk,
+            "invitation": invitation.pk,
+            "joining": joining,
         }
 
     def client(self, who: str, *, anew: bool) -> Client:
@@ -361,7 +376,7 @@ def asked(world: World, row: Row, missing: bool) -> tuple[str, dict[str, str]]:
     """The address and what goes with it; about the run, or about one that is not there."""
     thing = world.things.get(row.thing)
     if missing:
-        thing = "never-made" if row.thing in ("token", "link") else MISSING
+        thing = "never-made" if row.thing in ("token", "link", "joining") else MISSING
     return world.address(row, thing), world.filled(row, missing)
 
 
@@ -386,7 +401,7 @@ def allowed(answer: HttpResponse) -> bool:
 def seen(world: World, answer: HttpResponse) -> tuple[int, dict[str, str], str]:
     """All that a person can tell from an answer, without the ids and tokens that they sent."""
     sent = [str(MISSING), "never-made"]
-    sent += [str(world.things[name]) for name in ("token", "link")]
+    sent += [str(world.things[name]) for name in ("token", "link", "joining")]
     text = answer.content.decode()
     text = re.sub(r'"X-CSRFToken": "\w+"|name="csrfmiddlewaretoken" value="\w+"', "", text)
     head = {k: v for k, v in answer.headers.items() if k != "Content-Length"}
@@ -399,7 +414,7 @@ def seen(world: World, answer: HttpResponse) -> tuple[int, dict[str, str], str]:
 
 def depends(row: Row) -> bool:
     """Whether an answer could depend on the run; else one state is enough."""
-    of_a_run = row.thing not in ("", "connection", "team", "link")
+    of_a_run = row.thing not in ("", "connection", "team", "link", "invitation", "membership")
     return of_a_run or row.method == GET or any("{" in value for value in row.data.values())
 
 

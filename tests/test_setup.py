@@ -39,8 +39,8 @@ def project(tmp_path: Path) -> Path:
     (tmp_path / "clone" / "deploy").mkdir(parents=True)
     shutil.copy(ROOT / "deploy" / "venv.sh", tmp_path / "clone" / "deploy")
     shutil.copy(ROOT / "Makefile", tmp_path / "clone")
-    (tmp_path / "clone" / "requirements.lock").touch()
-    (tmp_path / "clone" / "requirements-dev.lock").touch()
+    for name in ("requirements.lock", "requirements-oidc.lock", "requirements-dev.lock"):
+        (tmp_path / "clone" / name).touch()
     (tmp_path / "clone" / "manage.py").write_text(
         "import os, sys\n"
         "print(sys.argv[1:], *(os.environ.get(n) for n in ('HOST', 'PORT', 'DATA_DIR')))\n"
@@ -120,10 +120,19 @@ def test_it_installs_once_and_is_quick_afterwards(project: Path) -> None:
     assert "Installing the dependencies" in set_up(project).stdout
     assert "Installing the dependencies" in set_up(project, "sh", "deploy/venv.sh", "dev").stdout
     assert set_up(project).stdout == ""
+    assert set_up(project, OIDC_ISSUER="http://idp.example").stdout == ""  # the tools hold it
     # An environment whose making was interrupted is made again.
     shutil.rmtree(next((project / ".venv" / "lib").glob("python*")) / "site-packages" / "pip")
     (project / ".venv" / "requirements.lock.installed").unlink()
     assert "Making the Python environment" in set_up(project).stdout
+
+
+def test_openid_connect_brings_what_it_needs(project: Path) -> None:
+    set_up(project)
+    (project / "requirements-oidc.lock").write_text("# more\n")
+    issuer = {"OIDC_ISSUER": "http://idp.example"}
+    assert "Installing the dependencies" in set_up(project, **issuer).stdout
+    assert set_up(project, **issuer).stdout == set_up(project).stdout == ""
 
 
 def test_make_run_passes_on_where_to_listen(project: Path) -> None:
@@ -135,7 +144,7 @@ def test_make_run_passes_on_where_to_listen(project: Path) -> None:
 
 
 def test_the_locks_name_hashes_and_no_address() -> None:
-    for name in ("requirements.lock", "requirements-dev.lock"):
+    for name in ("requirements.lock", "requirements-oidc.lock", "requirements-dev.lock"):
         text = (ROOT / name).read_text()
         assert "://" not in text
         pinned = re.findall(r"^[a-z0-9-]+==", text, re.MULTILINE)

@@ -1,12 +1,15 @@
 """State: teams, connections, runs, labels. Knows no provider and no HTTP."""
 
+from playground.models import access
 from playground.models.annotations import Comment, Rating
 from playground.models.audit import AuditEntry
 from playground.models.choices import Choice
 from playground.models.chores import Chore
 from playground.models.connections import Connection
 from playground.models.drafts import Draft
+from playground.models.factors import RecoveryCode, SecondFactor
 from playground.models.gate import OverLimit
+from playground.models.invitations import Invitation
 from playground.models.jobs import Batch, Job
 from playground.models.keys import ApiKey
 from playground.models.labels import Label, RunLabel
@@ -20,12 +23,14 @@ from playground.models.runs import Comparison, Run, RunEvent
 from playground.models.search import RunFact, SearchText
 from playground.models.shares import Share
 from playground.models.tallies import LabelTally, Stale, Tally
-from playground.models.teams import LoginLink, Membership, Team, User, first_start
+from playground.models.teams import LastOwner, LoginLink, Membership, Team, User, first_start
+from playground.models.throttle import Attempts
 from playground.models.transfers import Transfer
 from playground.models.views import SavedView
 
 __all__ = [
     "ApiKey",
+    "Attempts",
     "AuditEntry",
     "Batch",
     "Choice",
@@ -34,9 +39,11 @@ __all__ = [
     "Comparison",
     "Connection",
     "Draft",
+    "Invitation",
     "Job",
     "Label",
     "LabelTally",
+    "LastOwner",
     "Limit",
     "LoginLink",
     "Membership",
@@ -47,6 +54,7 @@ __all__ = [
     "Price",
     "Process",
     "Rating",
+    "RecoveryCode",
     "Retention",
     "Run",
     "RunEvent",
@@ -54,11 +62,13 @@ __all__ = [
     "RunLabel",
     "SavedView",
     "SearchText",
+    "SecondFactor",
     "Share",
     "Stale",
     "Tally",
     "Team",
     "Transfer",
     "User",
+    "access",
     "first_start",
 ]

@@ -34,6 +34,7 @@ class Team(models.Model):
     "is_superuser",
     "groups",
     "user_permissions",
+    "may_link",
     secret=("password",),
 )
 class User(AbstractUser):
@@ -41,6 +42,12 @@ class User(AbstractUser):
 
     current_team = models.ForeignKey(
         Team, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    may_link = models.BooleanField(
+        "may link a sign-in",
+        default=False,
+        help_text="The next sign-in through OpenID Connect with this e-mail address, verified "
+        "there, becomes a sign-in of this account. Then this is switched off again.",
     )
 
     def membership(self) -> "Membership | None":
@@ -53,6 +60,10 @@ class User(AbstractUser):
     def initials(self) -> str:
         names = [self.first_name, self.last_name] if self.first_name else [self.username]
         return ("".join(name[:1] for name in names if name) or "?").upper()
+
+
+class LastOwner(Exception):
+    """A team keeps at least one owner."""
 
 
 @audited("team", "user", "role")
@@ -82,6 +93,29 @@ class Membership(models.Model):
     @property
     def owns(self) -> bool:
         return self.role == self.Role.OWNER
+
+    @transaction.atomic
+    def become(self, role: str) -> None:
+        """Take another role, or raise LastOwner."""
+        self._keep_an_owner(role)
+        self.role = role
+        self.save(update_fields=["role"])
+
+    @transaction.atomic
+    def end(self) -> None:
+        """Leave the team, or raise LastOwner. What they ran stays."""
+        self._keep_an_owner("")
+        self.delete()
+
+    def _keep_an_owner(self, role: str) -> None:
+        """Of two owners who leave at once one stays: the team's row is held meanwhile."""
+        list(Team.objects.select_for_update().filter(pk=self.team_id))
+        others = Membership.objects.filter(
+            team_id=self.team_id, role=self.Role.OWNER, user__is_active=True
+        ).exclude(pk=self.pk)
+        self.refresh_from_db(fields=["role"])
+        if self.owns and role != self.Role.OWNER and not others.exists():
+            raise LastOwner
 
 
 class LoginLink(models.Model):

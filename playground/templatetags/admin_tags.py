@@ -22,6 +22,7 @@ GROUPS: dict[str, dict[str, str]] = {
     "People": {
         "User": "Who can log in, who is an admin, who has left.",
         "Team": "Who works together, and in which role.",
+        "Invitation": "Links by which people join a team.",
         "Group": "Sets of rights for admins who may not do everything.",
     },
     "Records": {
