@@ -8,13 +8,17 @@ from playwright.sync_api import Locator, Page, expect
 
 
 def run(page: Page, prompt: str = "Hi") -> Locator:
-    """Press the keys; the column of the run."""
+    """Press the keys; the columns of the new run."""
+    columns = page.locator("article[data-run]")
+    before = columns.first.get_attribute("data-run") if columns.count() else None
     page.evaluate("window.tasks?.splice(0)")  # what loading the page took is not meant
     box = page.get_by_role("textbox", name="Prompt", exact=True)
     box.fill(prompt)
     box.press("Control+Enter")
-    expect(page.locator("article[data-run]").first).to_be_visible()
-    return page.locator("article[data-run]")
+    expect(columns.first).to_be_visible()
+    if before:
+        expect(columns.first).not_to_have_attribute("data-run", before)
+    return columns
 
 
 def finished(column: Locator, status: str = "completed", seconds: float = 30) -> None:

@@ -167,10 +167,10 @@ def test_white_space_is_visible_and_the_text_stays_exact(
     if when == "after":
         switch.click()
     expect(column.locator(".special")).to_have_count(2)
-    signs = column.locator(".ws").evaluate_all("all => [...new Set(all.map(e => e.dataset.sign))]")
     expect(column.locator(".ws")).to_have_count(
         2 * sum(each.isspace() or each == "\u200b" for each in ODD) + 1
     )
+    signs = column.locator(".ws").evaluate_all("all => [...new Set(all.map(e => e.dataset.sign))]")
     assert set(signs) == {"·", "→", "⍽", "ZWSP", "␍", "↵"}
     assert text_of(column) == ODD * 2 + " end"
     column.get_by_role("button", name="Copy the output").click()
