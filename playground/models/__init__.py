@@ -15,12 +15,15 @@ from playground.models.keys import ApiKey
 from playground.models.labels import Label, RunLabel
 from playground.models.lessons import Memory
 from playground.models.limits import Limit, Meter
+from playground.models.panels import Ballot, Entry, Judge, Pair, Panel
 from playground.models.presets import Preset
 from playground.models.prices import Price
 from playground.models.processes import Process
 from playground.models.retention import Retention
+from playground.models.reviews import Queue, QueueItem
 from playground.models.runs import Comparison, Run, RunEvent
 from playground.models.search import RunFact, SearchText
+from playground.models.seen import Seen
 from playground.models.shares import Share
 from playground.models.tallies import LabelTally, Stale, Tally
 from playground.models.teams import LastOwner, LoginLink, Membership, Team, User, first_start
@@ -32,6 +35,7 @@ __all__ = [
     "ApiKey",
     "Attempts",
     "AuditEntry",
+    "Ballot",
     "Batch",
     "Choice",
     "Chore",
@@ -39,8 +43,10 @@ __all__ = [
     "Comparison",
     "Connection",
     "Draft",
+    "Entry",
     "Invitation",
     "Job",
+    "Judge",
     "Label",
     "LabelTally",
     "LastOwner",
@@ -50,9 +56,13 @@ __all__ = [
     "Memory",
     "Meter",
     "OverLimit",
+    "Pair",
+    "Panel",
     "Preset",
     "Price",
     "Process",
+    "Queue",
+    "QueueItem",
     "Rating",
     "RecoveryCode",
     "Retention",
@@ -63,6 +73,7 @@ __all__ = [
     "SavedView",
     "SearchText",
     "SecondFactor",
+    "Seen",
     "Share",
     "Stale",
     "Tally",
