@@ -7,6 +7,7 @@ from playground.views import (
     account,
     annotations,
     columns,
+    compare,
     compose,
     difference,
     drafts,
@@ -19,8 +20,10 @@ from playground.views import (
     limits,
     listing,
     outputs,
+    panels,
     presets,
     reference,
+    reviews,
     saved,
     shares,
     stats,
@@ -30,6 +33,7 @@ from playground.views import (
     tokens,
     tools,
     trash,
+    triage,
 )
 
 comparison_urls = [
@@ -108,6 +112,31 @@ team_urls = [
     path("members/<int:pk>/", team.member, name="team_member"),
 ]
 
+panel_urls = [
+    path("", panels.panel, name="panel"),
+    path("vote/", panels.vote, name="vote"),
+    path("reveal/", panels.reveal, name="reveal"),
+    path("result/", panels.result, name="panel_result"),
+    path("pairs/<int:position>/", panels.pair, name="panel_pair"),
+    path("votes.csv", panels.votes_csv, name="votes_csv"),
+    path("delete/", panels.delete_panel, name="panel_delete"),
+]
+
+queue_urls = [
+    path("", reviews.queue, name="queue"),
+    path("items/<int:item_pk>/", reviews.item, name="queue_item"),
+    path("progress/", reviews.progress, name="queue_progress"),
+    path("take/", reviews.take, name="queue_take"),
+    path("delete/", reviews.delete_queue, name="queue_delete"),
+]
+
+review_urls: list[URLPattern | URLResolver] = [
+    path("", reviews.reviews, name="reviews"),
+    path("new/", reviews.new, name="review_new"),
+    path("queues/<int:pk>/", include(queue_urls)),
+    path("panels/<int:pk>/", include(panel_urls)),
+]
+
 urlpatterns = [
     path("", compose.compose, name="compose"),
     path("presets/", include(preset_urls)),
@@ -117,6 +146,9 @@ urlpatterns = [
     path("tokens/", tokens.tokens, name="run_tokens"),
     path("history/", include(history_urls)),
     path("stats/", include(stats_urls)),
+    path("review/", include(review_urls)),
+    path("triage/", triage.triage, name="triage"),
+    path("compare/", compare.compare, name="compare"),
     path("comments/<int:pk>/", annotations.comment, name="comment"),
     path("labels/", labels.team_labels, name="labels_page"),
     path("labels/known/", annotations.known_labels, name="known_labels"),

@@ -31,11 +31,15 @@ from playground.models import (
     Connection,
     Draft,
     Invitation,
+    Entry,
     Job,
     Label,
     LoginLink,
     Membership,
+    Pair,
+    Panel,
     Preset,
+    Queue,
     Rating,
     RunLabel,
     SavedView,
@@ -198,6 +202,24 @@ TABLE = [
     Row("stats_csv", GET, an_owner, data={"table": "member"}),
     Row("save_view", POST, in_a_team, data={"name": "x", "query": "q=x"}),
     Row("delete_view", POST, author, "view"),
+    Row("reviews", GET, user),
+    Row("review_new", GET, in_a_team, data={"rows": "{row}"}),
+    Row("review_new", POST, in_a_team, data={"rows": "{row}", "name": "x"}),
+    Row("queue", GET, read, "queue"),
+    Row("queue_item", GET, read, "item"),
+    Row("queue_progress", GET, read, "queue"),
+    Row("queue_take", POST, read, "queue"),
+    Row("queue_delete", POST, manage, "queue"),
+    Row("panel", GET, read, "panel"),
+    Row("vote", POST, read, "panel", {"vote": "u"}),
+    Row("reveal", POST, read, "panel"),
+    Row("panel_result", GET, read, "panel"),
+    Row("panel_pair", GET, own, "pair"),
+    Row("votes_csv", GET, own, "panel"),
+    Row("panel_delete", POST, manage, "panel"),
+    Row("triage", POST, read, data={"do": "rate", "value": "3", "row": "{row}"}),
+    Row("triage", POST, read, data={"do": "label", "value": "x", "row": "{row}"}),
+    Row("compare", GET, read, data={"runs": "{run}"}),
     Row("presets", GET, user),
     Row("presets", POST, user, data={"name": "x", "settings": "{}"}),
     Row("preset", POST, author, "preset", {"name": "y"}),
@@ -325,6 +347,13 @@ class World:
         draft = Draft.objects.create(user=by, kept=True, document="{}")
         alice = self.people["owner"]
         invitation, joining = Invitation.objects.make(self.team, alice, Membership.Role.MEMBER)
+        queue = Queue.objects.begin(membership, "To review", [run.pk])
+        panel = Panel.objects.create(team=self.team, author=by, name="Which?")
+        sides = [
+            Entry.objects.create(panel=panel, run=run, prompt=0, contestant=name) for name in "ab"
+        ]
+        Pair.objects.create(panel=panel, position=1, a=sides[0], b=sides[1])
+        panel.judge(by).reveal(by, membership)
         self.things |= {
             "run": run.pk,
             "comparison": made.pk,
@@ -340,6 +369,11 @@ class World:
             "membership": self.people["reviewer"].memberships.get().pk,
             "invitation": invitation.pk,
             "joining": joining,
+            "row": f"run-{run.pk}",
+            "queue": queue.pk,
+            "item": (queue.pk, queue.items.get().pk),
+            "panel": panel.pk,
+            "pair": (panel.pk, 1),
         }
 
     def client(self, who: str, *, anew: bool) -> Client:
@@ -364,10 +398,11 @@ class World:
     def address(self, row: Row, thing: Any) -> str:
         if not row.thing:
             return reverse(row.name) if row.name != "favicon.ico" else "/favicon.ico"
-        return reverse(row.name, args=[thing])
+        return reverse(row.name, args=thing if isinstance(thing, tuple) else [thing])
 
     def filled(self, row: Row, missing: bool) -> dict[str, str]:
-        things = {**self.things, **({"run": MISSING, "token": "never-made"} if missing else {})}
+        nothing = {"run": MISSING, "row": f"run-{MISSING}", "token": "never-made"}
+        things = {**self.things, **(nothing if missing else {})}
         known = {f"{{{name}}}": str(thing) for name, thing in things.items()}
         return {name: known.get(value, value) for name, value in row.data.items()}
 
@@ -377,6 +412,8 @@ def asked(world: World, row: Row, missing: bool) -> tuple[str, dict[str, str]]:
     thing = world.things.get(row.thing)
     if missing:
         thing = "never-made" if row.thing in ("token", "link", "joining") else MISSING
+        if row.thing in ("item", "pair"):
+            thing = (MISSING, MISSING)
     return world.address(row, thing), world.filled(row, missing)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from urllib.parse import urlencode
 
-from django.http import Http404
+from django.http import Http404, QueryDict
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
@@ -31,8 +31,9 @@ class Asked:
     newer: Key | None = None
 
     @classmethod
-    def of(cls, request: Request) -> "Asked":
-        get = request.GET
+    def of(cls, request: Request, fields: QueryDict | None = None) -> "Asked":
+        """From the address, or from `fields`."""
+        get = request.GET if fields is None else fields
         membership = request.user.membership()
         own = membership is not None and membership.may_run
         return cls(

@@ -31,6 +31,7 @@ from playground.runner import Draining, runner
 from playground.targets import list_models
 from playground.views import Request, drafts, grid
 from playground.views.history import shown
+from playground.views.selection import noticed
 
 REVIEWER = "Reviewers read and rate; they cannot start runs."
 NO_BACKEND = "There is no backend yet."
@@ -91,6 +92,7 @@ def _copied(token: str, connections: Sequence[dict[str, Any]]) -> dict[str, Any]
 def comparison(request: Request, pk: int) -> HttpResponse:
     found = get_object_or_404(Comparison.objects.visible_to(request.user), pk=pk)
     runs = _runs_of(request.user, found)
+    noticed(request.user, runs)
     context = _page(request.user, found, runs)
     if "as-run" in request.GET:
         context["draft"]["fresh"] = True  # what is in the draft is kept when this is edited

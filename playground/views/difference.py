@@ -11,6 +11,7 @@ from django.views.decorators.http import require_GET
 from playground.diff import Piece, compare
 from playground.models import Choice, Run
 from playground.views import Request
+from playground.views.selection import noticed
 
 LONGEST = 300_000  # characters of each side that are compared
 MOST_RUNS = 100
@@ -62,6 +63,7 @@ def sides_of(request: Request, ids: Sequence[int]) -> list[Side]:
     """The outputs of these runs, in this order; those that may not be seen are not there."""
     visible = Run.objects.visible_to(request.user).filter(pk__in=ids)
     runs = {run.pk: run for run in visible.defer(*Run.BIG)}
+    noticed(request.user, list(runs))
     several = len({run.comparison_id for run in runs.values()}) > 1
     found: dict[int, list[int]] = {}
     for run, index in Choice.objects.filter(run__in=runs).values_list("run", "index"):

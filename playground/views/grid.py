@@ -16,6 +16,7 @@ from playground.axes import Place
 from playground.completion import RunStatus
 from playground.models import Choice, Comparison, Run
 from playground.views import Request
+from playground.views.selection import noticed
 
 MOST_IDS = 100  # cells in one batch of partials
 MOST_TOKENS = 60  # outputs whose tokens are read to compare them
@@ -200,7 +201,8 @@ def cells(request: Request) -> HttpResponse:
     """
     alone, piled = _ids(request, "cells"), _ids(request, "stacks")
     visible = Run.objects.visible_to(request.user)
-    found = light(visible.filter(pk__in=alone + piled).select_related("comparison"))
+    found = list(light(visible.filter(pk__in=alone + piled).select_related("comparison")))
+    noticed(request.user, found)
     context = {
         "stacks": list(_stacks([run for run in found if run.pk in piled], visible)),
         "alone": [_alone(run) for run in found if run.pk in alone],

@@ -10,6 +10,7 @@ from django.views.decorators.http import require_GET
 from playground.completion import RunStatus
 from playground.models import Choice, Comment, Run
 from playground.views import Request, record
+from playground.views.selection import noticed
 from playground.views.tools import snippets_of
 
 PAGE = 50  # comparisons on a page
@@ -47,6 +48,7 @@ def run(request: Request, pk: int) -> HttpResponse:
     found = shown(Run.objects.visible_to(request.user).filter(pk=pk))
     if not found:
         raise Http404
+    noticed(request.user, found)
     context = {"run": found[0], "everything": "all" in request.GET}
     if request.htmx and not request.htmx.history_restore_request:
         return render(request, "runs/_run.html", context)
@@ -76,6 +78,7 @@ def runs(request: Request) -> HttpResponse:
         "runs": shown(visible.filter(pk__in=whole)) if whole else [],
         "ended": shown(visible.filter(pk__in=ends)) if ends else [],
     }
+    noticed(request.user, [*context["runs"], *context["ended"]])
     return render(request, "runs/_runs.html", context)
 
 

@@ -15,6 +15,7 @@ from playground.views import Request
 from playground.views.asked import Asked
 from playground.views.rows import comparison_rows, light, run_row, run_rows
 from playground.views.saved import views_of
+from playground.views.selection import noticed
 
 PAGE = 20  # rows on a page
 UNFOLDED = 100  # runs of a comparison that unfold below its row
@@ -51,6 +52,7 @@ def page_of(asked: Asked) -> dict[str, Any]:
         rows = run_rows([key.run for key in found.keys])
     else:
         rows = comparison_rows([key.comparison for key in found.keys])
+    noticed(asked.user, [run for row in rows for run in row.runs])
     return {
         "rows": rows,
         "older": found.older and asked.address(older=str(found.older)),
@@ -80,6 +82,7 @@ def unfold(request: Request, pk: int) -> HttpResponse:
     rows = [run_row(run, parent) for run in runs.order_by("position", "pk")[:UNFOLDED]]
     for row in rows:
         row.changes = ()
+    noticed(request.user, [run for row in rows for run in row.runs])
     context = {"rows": rows, "comparison": parent, "more": parent.runs.count() - len(rows)}
     return render(request, "history/_unfolded.html", context)
 
@@ -102,6 +105,7 @@ def preview(request: Request, pk: int) -> HttpResponse:
         runs = [found]
     asked = found.request_value()
     values = {**asked.values, **asked.extra}
+    noticed(request.user, runs)
     starts = first_outputs([run.pk for run in runs])
     context = {
         "run": found,

@@ -15,6 +15,7 @@ from playground.models import Run
 from playground.structured import Found, json_in
 from playground.views import Request, record
 from playground.views.compared import compared
+from playground.views.selection import noticed
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,7 @@ class Output:
 def _run(request: Request, pk: int) -> Run:
     visible = Run.objects.visible_to(request.user).select_related("connection", "comparison")
     found: Run = get_object_or_404(visible, pk=pk)
+    noticed(request.user, [found])
     return found
 
 

@@ -17,6 +17,7 @@ from playground.probabilities import visible
 from playground.tables import csv_of
 from playground.views import Request
 from playground.views.grid import Pair, newest
+from playground.views.selection import noticed
 
 MOST_LINES = 200  # that a page shows; the CSV has all
 MOST_TOKENS = 6  # of a distribution that a cell shows
@@ -157,6 +158,7 @@ def _made(request: Request, found: Comparison) -> tuple[Table, bool, bool]:
         choices = choices.defer("packed_logprobs")
     runs = Run.objects.visible_to(request.user).filter(comparison=found)
     runs = runs.prefetch_related(Prefetch("choices", queryset=choices)).order_by("position", "pk")
+    noticed(request.user, list(runs))
     return table_of(found, list(runs), tokens, merge), tokens, merge
 
 

@@ -114,7 +114,9 @@
     const inList = event.target === document.body || event.target.closest("#found, #main") === event.target || list.contains(event.target);
     if (step && (inList || "jk".includes(event.key))) { event.preventDefault(); move(step); }
     if (event.key === "e" && current) preview.querySelector("[data-edit]")?.click();
+    if (event.key === "n" && current) { event.preventDefault(); location.assign(`${preview.querySelector("[data-run-page]")?.getAttribute("href") || current.querySelector(".run__model").getAttribute("href")}#comment-new`); }
   });
+  document.addEventListener("triage:redrawn", (event) => { current = event.detail.row; });
 
   /* Unfolded rows fold again. */
   list.addEventListener("htmx:beforeRequest", (event) => {

@@ -1,0 +1,32 @@
+"""What the pages of panels and comparisons ask: percents, words for agreement, places in a plot."""
+
+from django import template
+
+register = template.Library()
+
+# Landis and Koch 1977, https://doi.org/10.2307/2529310
+WORDS = ((0.8, "almost perfect"), (0.6, "substantial"), (0.4, "moderate"), (0.2, "fair"))
+
+
+@register.filter
+def percent(value: float | None) -> str:
+    """Of a share; "–" where there is none."""
+    return f"{value * 100:.0f}" if value is not None else "–"
+
+
+@register.filter
+def at(value: float) -> str:
+    """A place on a scale from 0 to 100 percent, for SVG."""
+    return f"{value * 100:.1f}%"
+
+
+@register.filter
+def two_digits(value: float | None) -> str:
+    return f"{value:.2f}".replace("-", "−") if value is not None else "–"
+
+
+@register.filter
+def in_words(kappa: float) -> str:
+    """How strong an agreement is called."""
+    low = "slight" if kappa > 0 else "none beyond chance"
+    return next((word for least, word in WORDS if kappa > least), low)

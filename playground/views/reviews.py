@@ -1,0 +1,219 @@
+"""Review: queues of runs and blind panels, how they are made, and the page of a queue."""
+
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db.models import Q
+from django.http import Http404, HttpResponse, HttpResponseRedirect
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_GET, require_POST
+
+from playground.models import Comment, Membership, Panel, Queue, QueueItem, Run, User
+from playground.models.panels import MOST_RUNS
+from playground.models.reviews import MOST
+from playground.views import Request
+from playground.views.asked import Asked
+from playground.views.selection import ids_of, noticed, rows_of
+
+SHOWN = 100  # queues and panels on the page
+LISTED = 500  # items of a queue that its list shows at once
+TAKEN = 20  # that "take the next" assigns
+KINDS = ("queue", "panel")
+
+
+def membership_of(request: Request) -> Membership:
+    membership = request.user.membership()
+    if membership is None:
+        raise Http404
+    return membership
+
+
+@require_GET
+def reviews(request: Request) -> HttpResponse:
+    """What there is to review, and what can be judged."""
+    queues = Queue.objects.visible_to(request.user).with_progress(request.user)
+    panels = Panel.objects.visible_to(request.user).select_related("author").order_by("-pk")
+    found = [(panel, panel.judging(request.user)) for panel in panels[:SHOWN]]
+    context = {
+        "queues": queues.select_related("author").order_by("-pk")[:SHOWN],
+        "panels": [
+            {
+                "panel": panel,
+                "judge": judge,
+                "pairs": panel.pairs.count(),
+                "voted": judge.ballots.exclude(value="").count() if judge else 0,
+            }
+            for panel, judge in found
+        ],
+    }
+    return render(request, "reviews/reviews.html", context)
+
+
+# --- Making one ----------------------------------------------------------------------------
+
+
+def new(request: Request) -> HttpResponse:
+    """Of selected `rows`, or of a search `q`, `whose`: as `kind` with a `name`."""
+    membership = membership_of(request)
+    fields = request.POST if request.method == "POST" else request.GET
+    kind = fields.get("kind", KINDS[0])
+    rows = rows_of(fields)
+    asked = Asked.of(request, fields)
+    if kind not in KINDS:
+        raise Http404
+    context: dict[str, Any] = {"kind": kind, "rows": ",".join(rows), "asked": asked}
+    context["typed"] = fields.get("name", "")
+    context["rated"] = "rated" in fields or request.method != "POST"
+    if not rows and asked.query.problems:
+        context["error"] = " ".join(each.sentence for each in asked.query.problems)
+        return render(request, "reviews/new.html", context, status=422)
+    ids, complete = _chosen(request.user, rows, asked, MOST if kind == "queue" else MOST_RUNS)
+    context |= {"count": len(ids), "complete": complete}
+    if request.method != "POST":
+        return render(request, "reviews/new.html", context)
+    try:
+        made = _made(membership, kind, fields.get("name", ""), ids, asked, context["rated"])
+    except ValidationError as error:
+        context["error"] = " ".join(error.messages)
+        return render(request, "reviews/new.html", context, status=422)
+    return redirect(made)
+
+
+def _chosen(user: User, rows: list[str], asked: Asked, most: int) -> tuple[list[int], bool]:
+    """(runs, whether these are all of them)"""
+    if rows:
+        ids = ids_of(user, rows)
+        return ids[:most], len(ids) <= most
+    counted = asked.finder.counted("comparison", most=most)
+    return [row[0] for row in counted.runs], counted.complete
+
+
+def _made(
+    membership: Membership, kind: str, name: str, ids: list[int], asked: Asked, rated: bool
+) -> str:
+    """The address of what was made."""
+    if kind == "panel":
+        panel = Panel.objects.begin(membership, name, ids)
+        return reverse("panel", args=[panel.pk])
+    if not rated:
+        fresh = set(Run.objects.filter(pk__in=ids, rating=None).values_list("pk", flat=True))
+        ids = [pk for pk in ids if pk in fresh]
+    queue = Queue.objects.begin(membership, name, ids, asked.typed)
+    return reverse("queue", args=[queue.pk])
+
+
+# --- A queue -------------------------------------------------------------------------------
+
+
+def _queue(request: Request, pk: int) -> Queue:
+    found = Queue.objects.visible_to(request.user).with_progress(request.user)
+    queue: Queue = get_object_or_404(found.select_related("author"), pk=pk)
+    return queue
+
+
+def _items(request: Request, queue: Queue) -> Any:
+    return queue.items.visible_to(request.user)
+
+
+@require_GET
+def queue(request: Request, pk: int) -> HttpResponse:
+    """`show`: all, waiting, mine; `item`: which one is open."""
+    found = _queue(request, pk)
+    items = _items(request, found)
+    show = request.GET.get("show", "all")
+    if show == "mine":
+        items = items.filter(assignee=request.user)
+    elif show == "waiting":
+        items = items.waiting()
+    big = [f"run__{name}" for name in (*Run.BIG, "error_message")]
+    listed = list(
+        items.select_related("run", "assignee")
+        .defer(*big)
+        .prefetch_related("run__labels")[: LISTED + 1]
+    )
+    more, listed = len(listed) > LISTED, listed[:LISTED]
+    first = next((each for each in listed if each.state == "waiting"), None)
+    opened = request.GET.get("item", "")
+    chosen = next((each for each in listed if str(each.pk) == opened), first)
+    chosen = chosen or (listed[0] if listed else None)
+    noticed(request.user, [each.run_id for each in listed])
+    membership = membership_of(request)
+    context = {
+        "queue": found,
+        "items": listed,
+        "more": more,
+        "show": show,
+        "taken": TAKEN,
+        "free": _items(request, found).waiting().filter(assignee=None).count(),
+        "members": User.objects.filter(memberships__team=membership.team_id, is_active=True),
+        "may_delete": found.may_be_deleted_by(membership),
+        **(read(chosen) if chosen else {"item": None}),
+    }
+    return render(request, "reviews/queue.html", context)
+
+
+def read(item: QueueItem) -> dict[str, Any]:
+    """What the pane shows of an item: the whole prompt and every output."""
+    run = Run.objects.select_related("author", "connection", "comparison__author").get(
+        pk=item.run_id
+    )
+    asked = run.request_value()
+    values = {**asked.values, **asked.extra}
+    return {
+        "item": item,
+        "run": run,
+        "prompt": asked.prompt_text(),
+        "choices": list(run.choices.defer("packed_logprobs", "packed_timeline")),
+        "settings": [
+            each
+            for each in values.items()
+            if each[0] not in ("stream", "stream_options.include_usage")
+        ],
+        "comments": Comment.objects.filter(run=run).select_related("author"),
+    }
+
+
+@require_GET
+def item(request: Request, pk: int, item_pk: int) -> HttpResponse:
+    """The pane of one item; as a page of its own the queue with it."""
+    found = _queue(request, pk)
+    one = get_object_or_404(
+        _items(request, found).select_related("run", "assignee").prefetch_related("run__labels"),
+        pk=item_pk,
+    )
+    if not request.htmx:
+        return HttpResponseRedirect(f"{reverse('queue', args=[pk])}?item={item_pk}")
+    noticed(request.user, [one.run_id])
+    return render(request, "reviews/_pane.html", {"queue": found, **read(one)})
+
+
+@require_GET
+def progress(request: Request, pk: int) -> HttpResponse:
+    return render(request, "reviews/_progress.html", {"queue": _queue(request, pk)})
+
+
+@require_POST
+def take(request: Request, pk: int) -> HttpResponse:
+    """The next TAKEN that wait for nobody; or to the member `to`."""
+    found = _queue(request, pk)
+    members = User.objects.filter(Q(memberships__team=found.team_id), is_active=True)
+    typed = request.POST.get("to", "")
+    to = request.user
+    if typed:
+        if not typed.isdecimal() or len(typed) > 18:
+            raise Http404
+        to = get_object_or_404(members, pk=int(typed))
+    _items(request, found).take(to, TAKEN)
+    mine = "?show=mine" if to == request.user else ""
+    return HttpResponseRedirect(f"{reverse('queue', args=[pk])}{mine}")
+
+
+@require_POST
+def delete_queue(request: Request, pk: int) -> HttpResponse:
+    """The queue, not its runs. By whoever made it, or an owner."""
+    found = _queue(request, pk)
+    if not found.may_be_deleted_by(request.user.membership()):
+        raise Http404
+    found.delete()
+    return redirect("reviews")

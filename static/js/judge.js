@@ -1,0 +1,24 @@
+/* Judging by keyboard: 1 the left, 2 the right, 0 a tie, - both bad, s skip, u undo, g an output
+   names its model. By the character typed; off while typing, in dialogs and with a modifier. */
+(() => {
+  const KEYS = "120-sug";
+  let busy = false;
+  const form = () => document.querySelector("[data-ballot]");
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || event.repeat) return;
+    if (event.target.closest?.("input, textarea, select, dialog, [contenteditable], [popover]") || document.querySelector("dialog[open]")) return;
+    if (event.key.length !== 1 || !KEYS.includes(event.key)) return;
+    const button = form()?.querySelector(`[name=vote][value="${event.key}"]`);
+    if (!button || button.disabled) return;
+    event.preventDefault();
+    if (!busy) button.click(); // a second key before the next pair is there would vote on it unseen
+  });
+  document.addEventListener("htmx:beforeRequest", (event) => { if (event.target.closest?.("[data-ballot]")) busy = true; });
+  document.addEventListener("htmx:afterRequest", () => { busy = false; });
+  document.addEventListener("htmx:afterSwap", (event) => {
+    if (event.target.id !== "ballot" && !event.target.querySelector?.("#ballot")) return;
+    const head = document.querySelector("[data-ballot-title]");
+    if (head) window.playground.announce(head.textContent);
+    document.querySelector(".review [data-ballot-top]")?.scrollIntoView({ block: "nearest" });
+  });
+})();
