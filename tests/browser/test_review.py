@@ -1,0 +1,255 @@
+"""Triage of fifty runs, and a blind panel with two judges, by keyboard alone."""
+
+import re
+from collections.abc import Callable, Iterator
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.people import logged_in, prepare
+from tests.server import Server
+
+Open = Callable[..., Page]
+RUNS = 50
+
+
+@pytest.fixture(scope="module", autouse=True)
+def people(server: Server) -> None:
+    prepare(
+        server,
+        f"""
+anna = person("anna")
+for n in range({RUNS}):
+    make_run(anna, f"Triage prompt {{n:02d}}", f"Triage output {{n:02d}}")
+for n in range(4):
+    comparison = None
+    for model in ("alpha-7b", "beta-9b"):
+        words = "short" if model == "alpha-7b" else "long and winding"
+        prompt, output = f"Panel prompt {{n}}", f"A {{words}} answer {{n}}"
+        comparison = make_run(anna, prompt, output, comparison=comparison, model=model).comparison
+for name in ("bea", "carl", "dora", "rita"):
+    person(name, "reviewer" if name == "rita" else "member")
+""",
+    )
+
+
+@pytest.fixture
+def as_person(browser: Browser, server: Server) -> Iterator[Callable[..., Page]]:
+    contexts, problems = [], []
+
+    def make(name: str, width: int = 1440) -> Page:
+        context = logged_in(browser, server, name, viewport={"width": width, "height": 900})
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(15_000)
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        return page
+
+    yield make
+    for context in contexts:
+        context.close()
+    assert not problems, problems
+
+
+def has_no_faults(page: Page) -> None:
+    found = Axe().run(page).response["violations"]
+    assert not found, [(each["id"], each["nodes"][0]["target"]) for each in found]
+
+
+def tab_to(page: Page, name: str) -> None:
+    """By Tab alone, to the link or button of this name."""
+    for _ in range(80):
+        page.keyboard.press("Tab")
+        said = page.evaluate("document.activeElement.innerText || document.activeElement.ariaLabel")
+        if (said or "").strip().startswith(name):
+            return
+    raise AssertionError(f"no {name}")
+
+
+def test_fifty_runs_are_triaged_by_keyboard_alone(
+    as_person: Callable[..., Page], server: Server
+) -> None:
+    page = as_person("bea")
+    page.goto(f"{server.url}/history/?whose=team&show=runs")
+    page.keyboard.press("/")
+    page.keyboard.type("triage")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**q=triage*")
+    tab_to(page, "Review these")
+    page.keyboard.press("Enter")
+    expect(page.locator("#review-name")).to_be_focused()
+    page.keyboard.type("Fifty runs")
+    page.keyboard.press("Enter")
+    progress = page.locator("[data-progress]")
+    expect(progress).to_have_text(f"0 of {RUNS} reviewed")
+    for done in range(RUNS):
+        cursor = page.locator(".item[data-cursor]")
+        expect(cursor).to_have_attribute("data-state", "waiting")
+        item = cursor.get_attribute("id")
+        expect(page.locator("[data-pane]")).to_have_attribute("data-item", item or "")
+        page.keyboard.press("s" if done % 10 == 9 else str(done % 5 + 1))
+        expect(progress).to_have_text(f"{done + 1} of {RUNS} reviewed")
+    ratings = server.rows("SELECT value, count(*) AS n FROM playground_rating GROUP BY value")
+    assert {row["value"]: row["n"] for row in ratings} == {1: 10, 2: 10, 3: 10, 4: 10, 5: 5}
+    page.keyboard.press("u")  # the last skip
+    expect(progress).to_have_text(f"{RUNS - 1} of {RUNS} reviewed")
+    page.keyboard.press("u")  # the rating before it
+    expect(progress).to_have_text(f"{RUNS - 2} of {RUNS} reviewed")
+    assert len(server.rows("SELECT id FROM playground_rating")) == 44
+    has_no_faults(page)
+
+
+def test_every_key_of_the_queue_does_its_work_and_none_while_typing(
+    as_person: Callable[..., Page], server: Server
+) -> None:
+    prepare(
+        server,
+        """
+from playground.models import Queue
+anna = person("anna")
+runs = [make_run(anna, f"Key prompt {n}", f"Key output {n}") for n in range(3)]
+Queue.objects.begin(anna.membership(), "Keys", [run.pk for run in runs])
+""",
+    )
+    [queue] = server.rows("SELECT id FROM playground_queue WHERE name = 'Keys'")
+    page = as_person("anna")
+    page.goto(f"{server.url}/review/queues/{queue['id']}/")
+    rows, cursor = page.locator(".item"), page.locator(".item[data-cursor]")
+    expect(cursor).to_contain_text("Key prompt 0")
+    page.keyboard.press("j")
+    expect(cursor).to_contain_text("Key prompt 1")
+    expect(page.locator("[data-pane]")).to_contain_text("Key output 1")
+    page.keyboard.press("k")
+    expect(cursor).to_contain_text("Key prompt 0")
+    expect(page.locator("[data-pane]")).to_contain_text("Key output 0")
+
+    page.keyboard.press("l")
+    expect(page.locator("#triage-label")).to_be_focused()
+    page.keyboard.type("x1")  # neither selects nor rates
+    page.keyboard.press("Enter")
+    expect(rows.first.locator(".chip")).to_have_text("x1")
+    expect(rows.first).to_have_attribute("data-state", "waiting")
+    page.keyboard.press("u")
+    expect(rows.first.locator(".chip")).to_have_count(0)
+
+    page.keyboard.press("n")
+    expect(page.locator("#comment-new")).to_be_focused()
+    page.keyboard.type("just a 4th note")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator(".comment__text")).to_have_text("just a 4th note")
+    expect(rows.first).to_have_attribute("data-state", "waiting")
+
+    page.keyboard.press("t")
+    expect(rows.first.locator(".avatar--me")).to_be_visible()
+    page.keyboard.press("u")
+    expect(rows.first.locator(".avatar--me")).to_have_count(0)
+
+    private = "SELECT visibility FROM playground_run WHERE prompt_preview = 'Key prompt 0'"
+    page.keyboard.press("v")
+    expect(page.locator("#announce")).to_contain_text("Only you see it now")
+    assert server.rows(private) == [{"visibility": "private"}]
+    page.keyboard.press("u")
+    expect(page.locator("#announce")).to_contain_text("Undone")
+    assert server.rows(private) == [{"visibility": "team"}]
+
+    page.keyboard.press("x")
+    page.keyboard.press("j")
+    page.keyboard.press("x")
+    expect(page.locator("[data-count]")).to_have_text("2 selected")
+    page.keyboard.press("c")
+    page.wait_for_url("**/compare/?runs=*")
+    expect(page.locator("h1")).to_have_text("Compare 2 runs")
+    has_no_faults(page)
+
+
+def test_history_rows_are_rated_labelled_selected_and_compared_by_key(
+    as_person: Callable[..., Page], server: Server
+) -> None:
+    page = as_person("carl")
+    page.goto(f"{server.url}/history/?whose=team&show=runs&q=triage")
+    cursor = page.locator("[data-row][data-cursor]")
+    page.keyboard.press("j")
+    expect(cursor).to_have_count(1)
+    key = cursor.get_attribute("data-key")
+    row = page.locator(f'[data-key="{key}"]')
+    page.keyboard.press("5")
+    expect(row.locator(".run__rate")).to_contain_text("/5")
+    expect(page.locator("#announce")).to_contain_text("Rated 5")
+    page.keyboard.press("l")
+    page.keyboard.type("stage=chosen")
+    page.keyboard.press("Enter")
+    expect(row.locator(".run__labels")).to_contain_text("chosen")
+    page.keyboard.press("u")
+    expect(row.locator(".run__labels")).not_to_contain_text("chosen")
+    page.keyboard.press("x")
+    page.keyboard.press("j")
+    expect(row).not_to_have_attribute("data-cursor", "")
+    page.keyboard.press("x")
+    expect(page.locator("[data-count]")).to_have_text("2 selected")
+    has_no_faults(page)
+    page.keyboard.press("c")
+    page.wait_for_url("**/compare/?runs=*")
+    expect(page.locator("h1")).to_have_text("Compare 2 runs")
+
+
+def judge_all(page: Page, votes: str) -> None:
+    title = page.locator("[data-ballot-title]")
+    for number, key in enumerate(votes, 1):
+        expect(title).to_have_text(f"Pair {number} of {len(votes)}")
+        if key == "L":  # for the longer text, wherever it stands
+            longer = "1" if "winding" in page.locator("[data-output]").first.inner_text() else "2"
+            page.keyboard.press(longer)
+        else:
+            page.keyboard.press(key)
+    expect(title).to_have_text(f"You have judged all {len(votes)} pairs")
+
+
+def test_a_blind_panel_with_two_judges_by_keyboard_alone(
+    as_person: Callable[..., Page], server: Server
+) -> None:
+    maker = as_person("anna")
+    maker.goto(f"{server.url}/history/?q=panel+prompt")
+    maker.keyboard.press("j")
+    for _ in range(4):
+        maker.keyboard.press("x")
+        maker.keyboard.press("j")
+    expect(maker.locator("[data-count]")).to_have_text("4 selected")
+    tab_to(maker, "Blind panel")
+    maker.keyboard.press("Enter")
+    expect(maker.locator("#review-name")).to_be_focused()
+    maker.keyboard.type("Which one would you send?")
+    maker.keyboard.press("Enter")
+    maker.wait_for_url("**/review/panels/*/")
+    address = maker.url
+
+    first, second = as_person("rita"), as_person("dora")
+    for page in (first, second):
+        page.goto(address)
+        expect(page.locator("h1")).to_have_text("Which one would you send?")
+        assert not re.search("alpha|beta", page.content())
+    has_no_faults(first)
+
+    first.keyboard.press("1")
+    expect(first.locator("[data-ballot-title]")).to_have_text("Pair 2 of 4")
+    first.keyboard.press("u")
+    judge_all(first, "LLL-")
+    first.keyboard.press("u")
+    expect(first.locator("[data-ballot-title]")).to_have_text("Pair 4 of 4")
+    first.keyboard.press("0")
+    judge_all(second, "LL0s")
+
+    for page in (first, second):
+        tab_to(page, "Reveal the names")
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/result/")
+    first.reload()
+    ranking = first.locator(".ranking tbody tr")
+    expect(ranking.first).to_contain_text("beta-9b")
+    numbers = ranking.first.locator("td.num").all_inner_texts()
+    assert numbers[-4:] == ["5", "0", "2", "0"]
+    votes = server.rows(
+        "SELECT value, aside FROM playground_ballot WHERE value NOT IN ('', 'skip')"
+    )
+    assert {row["aside"] for row in votes} == {""}
+    has_no_faults(first)

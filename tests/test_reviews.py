@@ -1,0 +1,279 @@
+"""Review queues and triage: progress, assignment, every action and its undo."""
+
+import json
+from typing import Any
+
+import pytest
+from django.core.exceptions import ValidationError
+from django.test import Client
+from django.urls import reverse
+
+from playground.models import Label, Membership, Queue, Rating, Run, RunLabel, User
+from tests.runs import make_run
+
+
+def membership(user: User) -> Membership:
+    found = user.membership()
+    assert found is not None
+    return found
+
+
+@pytest.fixture
+def runs(alice: User) -> list[Run]:
+    return [make_run(alice, f"Prompt {n}", f"Output {n}") for n in range(3)]
+
+
+@pytest.fixture
+def queue(alice: User, runs: list[Run]) -> Queue:
+    return Queue.objects.begin(membership(alice), "Candidates", [run.pk for run in runs])
+
+
+@pytest.fixture
+def page(client: Client, bob: User) -> Client:
+    client.force_login(bob)
+    return client
+
+
+def triage(client: Client, **fields: Any) -> Any:
+    return client.post(reverse("triage"), fields)
+
+
+def undo(client: Client, answer: Any) -> None:
+    """Post what the server said, as the page does."""
+    for fields in answer.json()["undo"]:
+        assert client.post(reverse("triage"), fields).status_code == 200
+
+
+def progress(client: Client, queue: Queue) -> str:
+    return client.get(reverse("queue_progress", args=[queue.pk])).content.decode()
+
+
+def labels(run: Run) -> list[str]:
+    return sorted(run.labels.values_list("name", flat=True))
+
+
+# --- Making a queue --------------------------------------------------------------------------
+
+
+def test_a_queue_is_made_from_a_search(page: Client, runs: list[Run]) -> None:
+    fields = {"kind": "queue", "q": "prompt 1", "whose": "team", "name": "  One  of them "}
+    answer = page.post(reverse("review_new"), fields)
+    queue = Queue.objects.get()
+    assert answer["Location"] == reverse("queue", args=[queue.pk])
+    assert (queue.name, queue.query) == ("One of them", "prompt 1")
+    assert list(queue.items.values_list("run", flat=True)) == [runs[1].pk]
+
+
+def test_a_queue_of_selected_rows_keeps_their_order(page: Client, runs: list[Run]) -> None:
+    rows = f"run-{runs[2].pk},comparison-{runs[0].comparison_id}"
+    page.post(reverse("review_new"), {"kind": "queue", "rows": rows, "name": "x"})
+    assert list(Queue.objects.get().items.values_list("run", flat=True)) == [runs[2].pk, runs[0].pk]
+
+
+def test_rated_runs_can_be_left_out(page: Client, runs: list[Run], alice: User) -> None:
+    Rating.objects.give(runs[0], alice, 3)
+    fields = {"kind": "queue", "whose": "team", "name": "x"}
+    page.post(reverse("review_new"), fields)
+    page.post(reverse("review_new"), {**fields, "rated": "on"})
+    first, second = Queue.objects.order_by("pk")
+    assert (first.items.count(), second.items.count()) == (2, 3)
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"name": " "}, "Give it a name"),
+        ({"name": "x" * 121}, "at most 120"),
+        ({"name": "x", "q": "nowhere-to-be-found"}, "There is no run in it"),
+        ({"name": "x", "q": "colour:red"}, "is no filter"),
+    ],
+)
+def test_what_cannot_be_made_says_why_and_keeps_what_was_typed(
+    page: Client, runs: list[Run], fields: dict[str, str], said: str
+) -> None:
+    answer = page.post(reverse("review_new"), {"kind": "queue", "whose": "team", **fields})
+    text = answer.content.decode()
+    assert answer.status_code == 422
+    assert said in text
+    assert f'value="{fields["name"]}"' in text
+    assert not Queue.objects.exists()
+
+
+def test_private_runs_of_others_are_in_no_queue(page: Client, alice: User) -> None:
+    mine = make_run(alice, visibility="private")
+    fields = {"kind": "queue", "rows": f"run-{mine.pk}", "name": "x"}
+    assert page.post(reverse("review_new"), fields).status_code == 422
+
+
+def test_a_queue_counts_and_shows_only_what_one_may_see(
+    page: Client, queue: Queue, runs: list[Run]
+) -> None:
+    runs[0].comparison.show_to("private")
+    assert "0 of 2 reviewed" in progress(page, queue)
+    text = page.get(reverse("queue", args=[queue.pk])).content.decode()
+    assert "Prompt 0" not in text
+    assert "Prompt 1" in text
+    for run in runs:
+        run.comparison.trash()
+    assert page.get(reverse("queue", args=[queue.pk])).status_code == 404
+
+
+def test_an_empty_selection_is_no_queue(alice: User) -> None:
+    with pytest.raises(ValidationError):
+        Queue.objects.begin(membership(alice), "x", [])
+
+
+# --- Reviewing -------------------------------------------------------------------------------
+
+
+def test_rating_or_skipping_counts_as_reviewed_and_undo_takes_it_back(
+    page: Client, queue: Queue, runs: list[Run]
+) -> None:
+    assert "0 of 3 reviewed" in progress(page, queue)
+    rated = triage(page, do="rate", value="4", row=f"run-{runs[0].pk}", queue=queue.pk)
+    assert "1 of 3 reviewed" in progress(page, queue)
+    skipped = triage(page, do="skip", row=f"run-{runs[1].pk}", queue=queue.pk)
+    assert "2 of 3 reviewed" in progress(page, queue)
+    undo(page, skipped)
+    assert "1 of 3 reviewed" in progress(page, queue)
+    undo(page, rated)
+    assert "0 of 3 reviewed" in progress(page, queue)
+    assert not Rating.objects.exists()
+
+
+def test_the_answer_holds_the_new_row(page: Client, queue: Queue, runs: list[Run]) -> None:
+    answer = triage(page, do="rate", value="4", row=f"run-{runs[0].pk}", queue=queue.pk)
+    item = queue.items.get(run=runs[0])
+    assert 'data-state="rated"' in answer.json()["rows"][f"item-{item.pk}"]
+    history = triage(page, do="rate", value="2", row=f"comparison-{runs[0].comparison_id}")
+    assert "2/5" in history.json()["rows"][f"row-comparison-{runs[0].comparison_id}"]
+
+
+def test_items_are_taken_and_assigned(
+    page: Client, queue: Queue, runs: list[Run], bob: User, alice: User
+) -> None:
+    answer = triage(page, do="assign", value="me", row=f"run-{runs[0].pk}", queue=queue.pk)
+    assert queue.items.get(run=runs[0]).assignee == bob
+    undo(page, answer)
+    assert queue.items.get(run=runs[0]).assignee is None
+    triage(page, do="assign", value=str(alice.pk), row=f"run-{runs[0].pk}", queue=queue.pk)
+    page.post(reverse("queue_take", args=[queue.pk]))
+    assert queue.items.get(run=runs[0]).assignee == alice  # not taken away
+    assert queue.items.filter(assignee=bob).count() == 2
+    mine = page.get(reverse("queue", args=[queue.pk]) + "?show=mine").content.decode()
+    assert ("Prompt 0" in mine, "Prompt 1" in mine) == (False, True)
+
+
+def test_nobody_outside_the_team_is_assigned(
+    page: Client, queue: Queue, runs: list[Run], charlie: User
+) -> None:
+    fields = {"row": f"run-{runs[0].pk}", "queue": queue.pk}
+    assert triage(page, do="assign", value=str(charlie.pk), **fields).status_code == 404
+    take = reverse("queue_take", args=[queue.pk])
+    assert page.post(take, {"to": str(charlie.pk)}).status_code == 404
+
+
+def test_the_pane_shows_the_whole_prompt_and_output(page: Client, alice: User) -> None:
+    run = make_run(alice, "Long " * 300 + "END-OF-PROMPT", "<b>&amp;</b> " * 300 + "END-OF-OUTPUT")
+    queue = Queue.objects.begin(membership(alice), "x", [run.pk])
+    address = reverse("queue_item", args=[queue.pk, queue.items.get().pk])
+    text = page.get(address, headers={"HX-Request": "true"}).content.decode()
+    assert "END-OF-PROMPT" in text
+    assert "END-OF-OUTPUT" in text
+    assert "<b>" not in text.partition("Text of the output")[2].partition("</div>")[0]
+
+
+def test_deleting_a_queue_keeps_its_runs(
+    client: Client, queue: Queue, alice: User, bob: User
+) -> None:
+    client.force_login(bob)
+    assert client.post(reverse("queue_delete", args=[queue.pk])).status_code == 404
+    client.force_login(alice)
+    client.post(reverse("queue_delete", args=[queue.pk]))
+    assert not Queue.objects.exists()
+    assert Run.objects.count() == 3
+
+
+# --- Triage ----------------------------------------------------------------------------------
+
+
+def test_undo_brings_the_former_rating_back(page: Client, runs: list[Run], bob: User) -> None:
+    Rating.objects.give(runs[0], bob, 2)
+    answer = triage(page, do="rate", value="5", row=f"run-{runs[0].pk}")
+    assert Rating.objects.get().value == 5
+    undo(page, answer)
+    assert Rating.objects.get().value == 2
+
+
+def test_undo_of_a_label_brings_back_what_it_replaced(page: Client, runs: list[Run]) -> None:
+    for run, name in zip(runs, ("stage=draft", "stage=Final", "other"), strict=True):
+        RunLabel.objects.put([run.pk], Label.objects.named(run.team_id, [name]))
+    before = [labels(run) for run in runs]
+    rows = [f"comparison-{run.comparison_id}" for run in runs]
+    answer = triage(page, do="label", value="Stage=final", row=rows)
+    assert [labels(run) for run in runs] == [
+        ["stage=Final"],
+        ["stage=Final"],
+        ["other", "stage=Final"],
+    ]
+    undo(page, answer)
+    assert [labels(run) for run in runs] == before
+
+
+@pytest.mark.parametrize("value", ["", "x" * 101])
+def test_a_bad_label_says_what_is_wrong(page: Client, runs: list[Run], value: str) -> None:
+    answer = triage(page, do="label", value=value, row=f"run-{runs[0].pk}")
+    assert (answer.status_code, "1 to 100 characters" in answer.json()["error"]) == (422, True)
+
+
+@pytest.mark.parametrize("value", ["0", "6", "4.5", "x"])
+def test_a_bad_rating_says_what_is_wrong(page: Client, runs: list[Run], value: str) -> None:
+    answer = triage(page, do="rate", value=value, row=f"run-{runs[0].pk}")
+    assert (answer.status_code, "from 1 to 5" in answer.json()["error"]) == (422, True)
+
+
+def test_a_row_of_several_runs_is_not_rated(page: Client, runs: list[Run], alice: User) -> None:
+    make_run(alice, comparison=runs[0].comparison)
+    answer = triage(page, do="rate", value="3", row=f"comparison-{runs[0].comparison_id}")
+    assert "several runs" in answer.json()["error"]
+    assert not Rating.objects.exists()
+
+
+def test_visibility_is_changed_by_the_author_only_and_undone(
+    client: Client, runs: list[Run], alice: User, bob: User
+) -> None:
+    row = f"run-{runs[0].pk}"
+    client.force_login(bob)
+    assert "Only who started" in triage(client, do="visibility", row=row).json()["error"]
+    client.force_login(alice)
+    answer = triage(client, do="visibility", row=row)
+    assert Run.objects.get(pk=runs[0].pk).visibility == "private"
+    undo(client, answer)
+    assert Run.objects.get(pk=runs[0].pk).visibility == "team"
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"do": "explode", "row": "{row}"},
+        {"do": "rate", "value": "3", "row": "run-987654321"},
+        {"do": "rate", "value": "3", "row": "draft-1"},
+        {"do": "rate", "value": "3"},
+        {"do": "skip", "queue": "987654321", "row": "{row}"},
+    ],
+)
+def test_what_no_page_sends_is_not_found(
+    page: Client, runs: list[Run], fields: dict[str, str]
+) -> None:
+    row = f"run-{runs[0].pk}"
+    filled = {name: value.replace("{row}", row) for name, value in fields.items()}
+    assert triage(page, **filled).status_code == 404
+
+
+def test_a_reviewer_triages_as_a_member_does(
+    client: Client, queue: Queue, runs: list[Run], rita: User
+) -> None:
+    client.force_login(rita)
+    for fields in ({"do": "rate", "value": "3"}, {"do": "label", "value": "x"}, {"do": "skip"}):
+        answer = triage(client, **fields, row=f"run-{runs[0].pk}", queue=queue.pk)
+        assert answer.status_code == 200, json.dumps(fields)
