@@ -1,11 +1,7 @@
 """A real OGX 1.5.0: in front of the real llama.cpp server, and of a fake that fails on demand."""
 
 import dataclasses
-import os
-import subprocess
-import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,41 +17,16 @@ from playground.runner import Runner
 from tests.conftest import request_to, run_all
 from tests.fake_provider import FakeProvider
 from tests.fake_services import serve_ogx_upstream
-from tests.server import free_port
 from tests.services.conftest import with_model
-from tests.services.environments import environment
+from tests.services.ogx import Start, config, starter
 
 # The first run makes an environment; that takes its time where the network is slow.
 pytestmark = [pytest.mark.services, pytest.mark.timeout(600)]
 
 OGX = PROVIDERS["ogx"]
 LLAMA = f"local/{MODEL}"
-START_SECONDS = 120
 KEY = "k-own-1234"
 
-CONFIG = """
-version: 2
-distro_name: playground
-apis: [inference]
-providers:
-  inference:
-  - provider_id: local
-    provider_type: remote::llama-cpp-server
-    config: {{base_url: "{llama}"}}
-  - provider_id: mock
-    provider_type: remote::openai
-    config: {{base_url: "{mock}", api_key: sk-mock}}
-  - provider_id: keyless
-    provider_type: remote::openai
-    config: {{base_url: "{mock}"}}
-  - provider_id: gone
-    provider_type: remote::openai
-    config: {{base_url: "http://127.0.0.1:{closed}/v1", api_key: sk-mock}}
-server:
-  host: 127.0.0.1
-  port: {port}
-  insecure: true
-"""
 GUARDED = f"  auth: {{provider_config: {{type: local_api_key, api_keys: [{KEY}]}}}}\n"
 
 
@@ -75,62 +46,9 @@ def mock() -> Iterator[FakeProvider]:
         yield fake
 
 
-Start = Callable[[str], Any]
-
-
 @pytest.fixture(scope="module")
 def start(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Start:
-    """Starts an OGX with a configuration; its address.
-
-    With its default log, each error of an upstream would stall the server for seconds.
-    """
-    program = environment(request.config, "ogx-env", ["ogx==1.5.0"], python=(3, 12)) / "ogx"
-
-    inherited = {name: value for name, value in os.environ.items() if "API_KEY" not in name}
-
-    @contextmanager
-    def running(config: str) -> Iterator[str]:
-        folder, port = tmp_path_factory.mktemp("ogx"), free_port()
-        config = config.replace("{port}", str(port))
-        (folder / "config.yaml").write_text(config)
-        with (folder / "log").open("wb") as log:
-            process = subprocess.Popen(
-                [program, "run", "config.yaml"],
-                cwd=folder,
-                env={**inherited, "HOME": str(folder), "OGX_LOG_FORMAT": "json"},
-                stdout=log,
-                stderr=log,
-            )
-            try:
-                address = f"http://127.0.0.1:{port}/v1"
-                wait_for(address, process, folder / "log")
-                yield address
-            finally:
-                process.terminate()
-                try:
-                    process.wait(10)
-                except subprocess.TimeoutExpired:
-                    process.kill()
-                    process.wait()
-
-    return running
-
-
-def wait_for(address: str, process: "subprocess.Popen[bytes]", log: Path) -> None:
-    deadline = time.monotonic() + START_SECONDS
-    while True:
-        assert process.poll() is None, log.read_text()[-5000:]
-        assert time.monotonic() < deadline, log.read_text()[-5000:]
-        try:
-            if httpx.get(f"{address}/health", trust_env=False, timeout=2).status_code == 200:
-                return
-        except httpx.HTTPError:
-            pass
-        time.sleep(0.2)
-
-
-def config(llama: str, mock: str) -> str:
-    return CONFIG.format(llama=llama, mock=mock, closed=free_port(), port="{port}")
+    return starter(request.config, tmp_path_factory)
 
 
 @pytest.fixture(scope="module")
