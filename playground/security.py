@@ -83,9 +83,12 @@ def BodyLimit(get_response: Handler) -> Handler:
         length = request.META.get("CONTENT_LENGTH") or "0"
         # In chunks nobody says how long it is, and no browser sends a form so.
         known = "HTTP_TRANSFER_ENCODING" not in request.META and length.isdecimal()
-        if known and int(length) <= settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
+        longest, said = settings.DATA_UPLOAD_MAX_MEMORY_SIZE, settings.MAX_BODY
+        if request.path == resolve_url("import"):
+            longest, said = settings.MAX_IMPORT + 64 * 1024, settings.MAX_IMPORT
+        if known and int(length) <= longest:
             return None
-        context = {"limit": settings.MAX_BODY // 1024 // 1024}
+        context = {"limit": said // 1024 // 1024}
         return render(request, "413.html", context, status=413)
 
     if not iscoroutinefunction(get_response):

@@ -203,6 +203,7 @@ REAP_SECONDS = number(
     "REAP_SECONDS", 30, 1, 3600
 )  # a heartbeat unchanged so long is a dead process
 MAX_BODY = 16 * 1024 * 1024  # bytes of one posted form, said in the page
+MAX_IMPORT = number("MAX_IMPORT_MB", 1024, 1, 1024 * 1024) * 1024 * 1024  # bytes of an upload
 
 INSTALLED_APPS = [
     "daphne",

@@ -23,6 +23,8 @@ from django.test import AsyncClient, Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from django.utils import timezone
 
+from playground.database import close_pool
+from playground.exchange.source import Selection
 from playground.hub import SESSION_ENDED
 from playground.models import (
     Choice,
@@ -45,6 +47,7 @@ from playground.models import (
     SavedView,
     Share,
     Team,
+    Transfer,
     User,
 )
 from playground.runner import Runner
@@ -150,6 +153,7 @@ class Row:
 
 
 LIVE = {"stop", "stop_all", "again"}  # their own test: the runner writes by itself
+STREAMED = {"transfer_file"}  # their own test: what is sent is made by other threads
 RUN = {"runs": "{run}", "ids": "{run}"}
 TABLE = [
     Row("compose", GET, user),
@@ -234,6 +238,14 @@ TABLE = [
     Row("bulk", POST, in_a_team, data={"do": "trash", "comparison": "{comparison}"}),
     Row("job", GET, author, "job"),
     Row("stop_job", POST, author, "job"),
+    Row("export", GET, in_a_team),
+    Row("export", GET, read, data={"comparison": "{comparison}"}),
+    Row("export", POST, read, data={"comparison": "{comparison}", "layout": "csv"}),
+    Row("import", GET, runs_here),
+    Row("import", POST, runs_here),
+    Row("transfer", GET, author, "transfer"),
+    Row("stop_transfer", POST, author, "transfer"),
+    Row("transfer_file", GET, author, "transfer"),
     Row("trash", GET, runs_here),
     Row("retention", POST, an_owner, data={"trash_after": "9"}),
     Row("shares", GET, user),
@@ -354,6 +366,14 @@ class World:
         ]
         Pair.objects.create(panel=panel, position=1, a=sides[0], b=sides[1])
         panel.judge(by).reveal(by, membership)
+        transfer = Transfer.objects.create(
+            kind=Transfer.Kind.EXPORT,
+            team=self.team,
+            author=by,
+            layout="jsonl",
+            selection=Selection.now().to_json(),
+            name="runs.jsonl",
+        )
         self.things |= {
             "run": run.pk,
             "comparison": made.pk,
@@ -374,6 +394,7 @@ class World:
             "item": (queue.pk, queue.items.get().pk),
             "panel": panel.pk,
             "pair": (panel.pk, 1),
+            "transfer": transfer.pk,
         }
 
     def client(self, who: str, *, anew: bool) -> Client:
@@ -478,7 +499,11 @@ def faults(world: World, row: Row) -> Iterator[str]:
 @pytest.mark.parametrize("state", STATES)
 def test_it_allows_exactly_what_the_table_says(state: str, db: None, provider: Any) -> None:
     world = World(state, provider.url)
-    rows = [row for row in TABLE if row.name not in LIVE and (state == "team" or depends(row))]
+    rows = [
+        row
+        for row in TABLE
+        if row.name not in LIVE | STREAMED and (state == "team" or depends(row))
+    ]
     found = [fault for row in rows for fault in faults(world, row)]
     assert not found, "\n".join(found)
 
@@ -502,6 +527,27 @@ async def test_runs_are_stopped_by_whoever_could_have_started_them(
             if who not in read(state):
                 absent: Any = await client.post(*asked(world, row, True))
                 assert seen(world, answer) == seen(world, absent)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("state", STATES)
+async def test_an_export_is_sent_to_whoever_began_it(state: str, provider: Any) -> None:
+    """With what they may see now; the trash is not in it."""
+    world = await make(state, provider.url)
+    [row] = [row for row in TABLE if row.name in STREAMED]
+    for who in PEOPLE:
+        client = AsyncClient()
+        if who != "stranger":
+            await client.aforce_login(world.people[who])
+        answer: Any = await client.get(asked(world, row, False)[0])
+        assert allowed(answer) == (who in row.rule(state)), f"{who}: {answer.status_code}"
+        if not answer.streaming:
+            absent: Any = await client.get(asked(world, row, True)[0])
+            assert seen(world, answer) == seen(world, absent)
+            continue
+        content = b"".join([part async for part in answer])
+        assert (WORD.encode() in content) == (state not in ("trashed", "purged"))
+    await sync_to_async(close_pool)()
 
 
 @pytest.mark.django_db(transaction=True)

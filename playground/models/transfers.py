@@ -40,6 +40,11 @@ class TransferQuerySet(models.QuerySet["Transfer"]):
                 return found
         return None
 
+    def hold(self, transfer: "Transfer") -> bool:
+        """Take this one, unless somebody was first."""
+        free = self.filter(pk=transfer.pk, lease=None, state=Transfer.State.WAITING)
+        return bool(free.update(lease=timezone.now() + LEASE, state=Transfer.State.RUNNING))
+
     def forget_old(self) -> None:
         for found in self.filter(created_at__lt=timezone.now() - KEPT).exclude(
             kind=Transfer.Kind.IMPORT, state__in=Transfer.OPEN
@@ -98,6 +103,27 @@ class Transfer(models.Model):
         return self.state in self.OPEN
 
     @property
+    def silent(self) -> bool:
+        """An export of which nothing was heard: the server that sent it is gone."""
+        return bool(self.open and self.lease and self.lease < timezone.now())
+
+    @property
+    def followed(self) -> bool:
+        """Whether there is something to wait for."""
+        return self.open and not (self.silent and self.kind == self.Kind.EXPORT)
+
+    @property
+    def percent(self) -> int | None:
+        if self.state == self.State.FINISHED:
+            return 100
+        return min(100, self.done * 100 // self.total) if self.total else None
+
+    @property
+    def more(self) -> int:
+        """Bad lines that are not named."""
+        return self.bad - len(self.problem_list)
+
+    @property
     def problem_list(self) -> list[tuple[int, str]]:
         return [(line, said) for line, said in json.loads(self.problems or "[]")]
 
@@ -124,15 +150,15 @@ class Transfer(models.Model):
         values |= {"problems": self.problems, "place": self.place}
         return bool(going.update(lease=timezone.now() + LEASE, **values))
 
+    def release(self) -> None:
+        """Whoever comes first goes on."""
+        Transfer.objects.filter(pk=self.pk, state__in=self.OPEN).update(lease=None)
+
     def begin(self, total: int | None) -> None:
         """From the start, also where it was done before."""
-        self.state, self.total, self.done, self.runs, self.error = (
-            self.State.RUNNING,
-            total,
-            0,
-            0,
-            "",
-        )
+        self.state, self.total, self.error = self.State.RUNNING, total, ""
+        self.done = self.runs = 0
+        self.lease, self.finished_at = timezone.now() + LEASE, None
         self.save()
 
     def end(self, state: str, said: str = "") -> None:

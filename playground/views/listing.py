@@ -38,6 +38,7 @@ def history(request: Request) -> HttpResponse:
         "filters": query.FILTERS.items(),
         "switches": switches(asked),
         "stats_url": reverse("stats") + asked.address(show=""),
+        "export_address": asked.address(show=""),
         "facets_url": reverse("history_facets") + asked.address(),
         "at_top": asked.older is None and asked.newer is None,
         "unfiltered": parsed.empty,
