@@ -473,6 +473,39 @@ def sampling(page: Page, root: str) -> None:
     page.locator("#lens").evaluate("each => each.scrollIntoView()")
 
 
+def export(page: Page, root: str) -> None:
+    done(page, root)
+    page.goto(f"{root}export/?q=kingfisher&whose=mine")
+
+
+def exported(page: Page, root: str) -> Path:
+    """The state after a download; the file."""
+    export(page, root)
+    with page.expect_download() as begun:
+        page.click("form .btn--primary")
+    page.wait_for_selector("[data-state=finished]", timeout=20_000)
+    return Path(begun.value.path())
+
+
+def export_done(page: Page, root: str) -> None:
+    exported(page, root)
+
+
+def import_done(page: Page, root: str) -> None:
+    """With a run that is known and a line that is wrong."""
+    content = exported(page, root).read_bytes() + b"{no JSON\n"
+    page.goto(f"{root}import/")
+    page.set_input_files("#file", {"name": "runs.jsonl", "mimeType": "", "buffer": content})
+    page.click("form .btn--primary")
+    page.wait_for_selector("[data-state=finished]", timeout=20_000)
+
+
+def import_refused(page: Page, root: str) -> None:
+    page.goto(f"{root}import/")
+    page.set_input_files("#file", {"name": "photo.png", "mimeType": "", "buffer": b"PNG"})
+    page.click("form .btn--primary")
+
+
 PROBABLE = (
     "llama_stream_logprobs_words",
     "vllm_legacy_logprobs_words",
@@ -541,6 +574,10 @@ STATES: dict[str, Callable[[Page, str], None]] = {
     "stats-filtered": stats("?q=label:gold&period=7d"),
     "stats-nothing": stats("?q=nosuchword"),
     "stats-table": stats_table,
+    "export": export,
+    "export-done": export_done,
+    "import-done": import_done,
+    "import-refused": import_refused,
     "run": run,
     "run-record": record,
     "admin-overview": admin(""),
