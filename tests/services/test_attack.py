@@ -24,7 +24,7 @@ from tests.server import Person, Server, document, fake_process
 
 RATE = 20  # tokens a second of the stream that is watched
 BASELINE = 40  # tokens before the attack
-ALLOWED = 3.0  # seconds that it may be later than without an attack; tests run on busy machines
+ALLOWED = 5.0  # seconds that it may be later than without an attack; machines of tests are busy
 GROWTH = 150 * 1024 * 1024  # bytes of memory that an attack may cost
 
 
