@@ -39,11 +39,11 @@ class Search:
     """Collects places, then looks for canaries in all of them; upper and lower case alike."""
 
     def __init__(self) -> None:
-        self.places: dict[str, bytes] = {}
+        self.places: dict[str, list[bytes]] = {}
 
     def add(self, name: str, content: str | bytes) -> None:
         data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
-        self.places[name] = self.places.get(name, b"") + data + b"\n"
+        self.places.setdefault(name, []).append(data.lower())
 
     def add_folder(self, folder: Path) -> None:
         for path in sorted(folder.rglob("*")):
@@ -66,14 +66,19 @@ class Search:
         finally:
             database.close()
 
-    def find(self, secret: str) -> list[str]:
-        wanted = {form: data.lower() for form, data in forms(secret).items()}
-        return [
-            f"{form} in {place}"
-            for place, content in self.places.items()
-            for form, data in wanted.items()
-            if data in content.lower()
-        ]
+    def find(self, *secrets: str) -> list[str]:
+        wanted = {
+            form: {forms(secret)[form].lower() for secret in secrets} for form in forms(secrets[0])
+        }
+        found = []
+        for place, parts in self.places.items():
+            content = b"\n".join(parts)
+            found += [
+                f"{form} in {place}"
+                for form, each in wanted.items()
+                if any(data in content for data in each)
+            ]
+        return found
 
 
 def unpacked(value: bytes) -> Iterator[bytes]:
