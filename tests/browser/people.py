@@ -15,10 +15,12 @@ def person(name, role="member"):
 """
 
 
-def prepare(server: Server, program: str) -> None:
-    """Run a program with `person(name, role)` and `make_run(user, prompt, output, …)`."""
+def prepare(server: Server, program: str) -> str:
+    """Run a program with `person(name, role)` and `make_run(user, prompt, output, …)`; what it
+    printed."""
     done = server.manage("shell", "--no-imports", "-c", SETUP + program)
     assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def logged_in(browser: Browser, server: Server, name: str, **options: object) -> BrowserContext:

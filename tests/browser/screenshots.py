@@ -19,7 +19,7 @@ from urllib.parse import urljoin
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
-from tests.browser import past, sweeps
+from tests.browser import past, reviewed, sweeps
 from tests.browser.conftest import ARGUMENTS, chromium_path
 from tests.browser.steps import number, parameters
 from tests.fake_provider import (
@@ -578,6 +578,7 @@ STATES: dict[str, Callable[[Page, str], None]] = {
     "export-done": export_done,
     "import-done": import_done,
     "import-refused": import_refused,
+    **reviewed.STATES,
     "run": run,
     "run-record": record,
     "admin-overview": admin(""),
@@ -778,6 +779,7 @@ def main() -> int:
         server.connect("to a broken one", broken.url)
         server.connect("six at once", works.url, "--model", "sweeper", "--parallel", "6")
         sweeps.prepare(works)
+        reviewed.begin(server)
         if "stats".startswith(options.only) or "stats" in options.only:
             past.make_past(server)
         browser = playwright.chromium.launch(executable_path=chromium_path(), args=ARGUMENTS)
