@@ -178,6 +178,7 @@ OIDC_CLIENT_ID = text("OIDC_CLIENT_ID")
 OIDC_CLIENT_SECRET = text("OIDC_CLIENT_SECRET")
 OIDC_NAME = text("OIDC_NAME", "single sign-on")  # on the button: "Log in with …"
 OIDC_DEFAULT_TEAM = text("OIDC_DEFAULT_TEAM")  # new people become members of it
+OIDC_PROVIDER = "sso"  # in the address that the provider sends people back to
 OIDC = bool(OIDC_ISSUER)
 if OIDC:
     parts_of("OIDC_ISSUER", OIDC_ISSUER, ("http", "https"), "https://id.example.org/realms/main")
@@ -245,6 +246,24 @@ if OIDC:
         "allauth.socialaccount.providers.openid_connect",
     ]
     MIDDLEWARE.append("allauth.account.middleware.AccountMiddleware")
+    ACCOUNT_RATE_LIMITS = False
+    SOCIALACCOUNT_ADAPTER = "playground.oidc.People"
+    SOCIALACCOUNT_LOGIN_ON_GET = True
+    SOCIALACCOUNT_STORE_TOKENS = False
+    SOCIALACCOUNT_PROVIDERS = {
+        "openid_connect": {
+            "OAUTH_PKCE_ENABLED": True,
+            "APPS": [
+                {
+                    "provider_id": OIDC_PROVIDER,
+                    "name": OIDC_NAME,
+                    "client_id": OIDC_CLIENT_ID,
+                    "secret": OIDC_CLIENT_SECRET,
+                    "settings": {"server_url": OIDC_ISSUER, "fetch_userinfo": True},
+                }
+            ],
+        }
+    }
 
 ROOT_URLCONF = "playground.urls"
 ASGI_APPLICATION = "playground.asgi.application"

@@ -1,5 +1,6 @@
 """Addresses, as plain lists by prefix."""
 
+from django.conf import settings
 from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path
 
@@ -193,3 +194,6 @@ urlpatterns = [
     path("healthz", health.healthz, name="health"),
     path("favicon.ico", health.favicon),
 ]
+
+if settings.OIDC:
+    urlpatterns.append(path("oidc/", include("playground.oidc")))

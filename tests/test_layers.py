@@ -72,6 +72,7 @@ MAP = {
     "playground.bodies": (EDGE, "edge"),
     "playground.consumers": (EDGE, "edge"),
     "playground.management": (EDGE, "edge"),
+    "playground.oidc": (EDGE, "edge"),
     "playground.security": (EDGE, "edge"),
     "playground.settings": (EDGE, "edge"),
     "playground.site": (EDGE, "edge"),
