@@ -91,6 +91,7 @@
     if (wide.matches && row.dataset.row) htmx.ajax("GET", row.dataset.row, { source: preview, target: preview, swap: "innerHTML" });
   };
   const list = document.getElementById("found");
+  if (!list) return; // the page of statistics has the box, and no rows
   list.addEventListener("pointerover", (event) => {
     const row = event.target.closest("[data-row]");
     clearTimeout(hover);
