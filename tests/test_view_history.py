@@ -235,12 +235,12 @@ def test_names_of_filters_are_offered(alice: User) -> None:
 
 
 def test_values_are_offered_with_their_counts(alice: User, charlie: User) -> None:
-    for label in ("task=qa", "task=story", "old"):
+    for label in ("task=qa", "task=story", "two words"):
         run = make_run(alice)
         RunLabel.objects.put([run.pk], Label.objects.named(run.team_id, [label]))
-    Label.objects.named(run.team_id, ["task=unused", "two words"])
-    assert offers(alice, "label:ta")[:2] == ["label:task=qa", "label:task=story"]
-    assert "label:task=unused" in offers(alice, "label:ta")
+    # No run that one sees has it; it may have been on a private one.
+    Label.objects.named(run.team_id, ["task=unseen"])
+    assert offers(alice, "label:ta") == ["label:task=qa", "label:task=story"]
     assert offers(alice, "label:two") == ['label:"two words"']
     assert offers(charlie, "label:ta") == []
     assert offers(alice, "status:f") == ["status:failed"]
