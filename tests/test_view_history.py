@@ -298,3 +298,28 @@ def test_only_its_author_deletes_a_view(alice: User, bob: User) -> None:
 def test_a_run_of_years_ago_has_its_day(alice: User) -> None:
     make_run(alice, created_at=timezone.now() - timedelta(days=800))
     assert len(rows(page(browser(alice)))) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "query", "said"),
+    [
+        (" ", "q=bird", "Give the view a name."),
+        ("n" * 81, "q=bird", "at most 80 characters; this one has 81"),
+        ("Birds", "q=" + "bird+" * 500, "too long to be saved"),
+    ],
+)
+def test_a_view_that_cannot_be_saved_says_so_and_keeps_what_was_typed(
+    alice: User, name: str, query: str, said: str
+) -> None:
+    data = {"name": name, "query": query, "shared": "on"}
+    answer = browser(alice).post("/history/views/", data, headers={"HX-Request": "true"})
+    assert (answer.status_code, answer["HX-Retarget"]) == (422, "#save-view")
+    assert said in answer.text
+    assert f'value="{name.strip()}"' in answer.text
+    assert "checked" in answer.text
+    assert not SavedView.objects.exists()
+    assert said in browser(alice).post("/history/views/", data).text
+    good = browser(alice).post(
+        "/history/views/", {"name": "Birds", "query": "q=bird"}, headers={"HX-Request": "true"}
+    )
+    assert good["HX-Redirect"] == "/history/?q=bird"
