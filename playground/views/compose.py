@@ -17,10 +17,9 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
 from playground import embedded, forms, panel
-from playground.completion import CompletionRequest
 from playground.database import in_view, wait_for
 from playground.inputs import Problem
-from playground.models import Comparison, Connection, Memory, OverLimit, Run, Share, reruns
+from playground.models import Comparison, Connection, Memory, OverLimit, Run, reruns
 from playground.models.notices import all_notices
 from playground.models.prices import Price
 from playground.models.runs import letter
@@ -29,7 +28,7 @@ from playground.parameters import OPERATIONS, Api
 from playground.providers import ProviderError
 from playground.runner import Draining, runner
 from playground.targets import list_models
-from playground.views import Request, drafts, grid
+from playground.views import Request, drafts, grid, starts
 from playground.views.history import shown
 from playground.views.selection import noticed
 
@@ -46,12 +45,10 @@ NO_TEAM = "You are in no team yet. Ask an admin to add you to one."
 @require_GET
 def compose(request: Request) -> HttpResponse:
     context = _page(request.user, None, [])
-    if source := request.GET.get("continue", ""):
-        context["document"] = _continued(request.user, source)
-        context["draft"]["fresh"] = True
-    elif token := request.GET.get("shared", ""):
-        context["document"] = _copied(token, context["connections"])
-        context["draft"]["fresh"] = True
+    document = starts.asked_for(request, context["connections"])
+    if document is not None:
+        context["document"] = document
+        context["draft"] |= starts.beside(request.user)
     else:
         _with_draft(context, request.user, None)
     return render(request, "compose.html", context)
@@ -65,27 +62,6 @@ def _with_draft(context: dict[str, Any], user: User, page: Comparison | None) ->
         facts["other"] = page is not None and document != context["document"]
         context["document"] = document
     context["draft"] = facts
-
-
-def _continued(user: User, source: str) -> dict[str, Any]:
-    """The form of a run with its answer appended; 404 for a run that the user may not see."""
-    if not source.isascii() or not source.isdigit():
-        raise Http404
-    run = get_object_or_404(Run.objects.visible_to(user), pk=int(source))
-    asked = run.request_value()
-    document = panel.document_of([(run.connection_id, asked)], run.visibility)
-    choice = run.choices.first()
-    return panel.continued(document, asked, choice.result() if choice else None)
-
-
-def _copied(token: str, connections: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The form of a shared copy, at one's own first connection; 404 for a link that is not open."""
-    share = Share.objects.opened(token)
-    if share is None:
-        raise Http404
-    first = connections[0]["id"] if connections else None
-    asked = [CompletionRequest(**each["request"]) for each in share.runs]
-    return panel.document_of([(first, each) for each in asked])
 
 
 @require_GET
@@ -111,7 +87,9 @@ def _page(user: User, found: Comparison | None, runs: Sequence[Run]) -> dict[str
     membership = user.membership()
     connections = _connections(membership)
     apis = [Api(**api) for each in connections for api in each.pop("_apis")]
-    document = _document(found, runs) if found else panel.new_document(_first_column(connections))
+    document = (
+        starts.document_of(found, runs) if found else panel.new_document(_first_column(connections))
+    )
     return {
         "groups": panel.groups(),
         "support": panel.support_map(apis),
@@ -172,18 +150,6 @@ def _first_column(connections: Sequence[dict[str, Any]]) -> dict[str, Any] | Non
         return None
     first = connections[0]
     return {"connection": first["id"], "operation": OPERATIONS[0], "model": first["model"]}
-
-
-def _document(found: Comparison, runs: Sequence[Run]) -> dict[str, Any]:
-    """As it was posted, or made again from the requests of a command-line completion."""
-    try:
-        document = panel.restored(json.loads(found.document))
-    except (ValueError, RecursionError):
-        document = None
-    if document:
-        return document
-    requests = [(run.connection_id, run.request_value()) for run in runs]
-    return panel.document_of(requests, found.visibility)
 
 
 def refusal(membership: Membership | None, connections: Sequence[dict[str, Any]]) -> str:

@@ -20,7 +20,7 @@ BROKEN = "The draft was not understood. Reload the page and try again."
 @require_GET
 def drafts(request: Request) -> HttpResponse:
     """The kept drafts, newest first."""
-    kept = [(each, _opening(each)) for each in Draft.objects.kept_by(request.user)]
+    kept = [(each, opening(each)) for each in Draft.objects.kept_by(request.user)]
     return render(request, "_drafts.html", {"drafts": kept})
 
 
@@ -92,7 +92,7 @@ def restored(found: Draft) -> dict[str, Any] | None:
         return None
 
 
-def _opening(found: Draft) -> str:
+def opening(found: Draft) -> str:
     """Its first words."""
     document = restored(found) or {}
     texts = [document.get("prompt", ""), *document.get("prompts", []), document.get("ids", "")]
@@ -112,7 +112,7 @@ def present(user: User, page: Comparison | None) -> tuple[Draft | None, dict[str
     if page is not None and (working is None or working.ran_id != page.pk):
         found = Draft.objects.of(user, page)
     is_working = page is None or (found is not None and found is working)
-    other = working if working and not is_working and _opening(working) else None
+    other = working if working and not is_working and opening(working) else None
     facts = {
         "user": user.pk,
         "page": "" if is_working or page is None else page.pk,

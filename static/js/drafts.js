@@ -151,7 +151,8 @@
     copy = waiting();
     if (copy && !alike(copy, host.document())) { host.put(copy); again(); }
     if (state.saved_at) tell(`Saved ${time(state.saved_at)}`);
-    if (state.waiting) note(`Your draft of ${time(state.waiting)} is kept.`, ["Back to the draft", host.compose]);
+    if (state.before) note(`Your draft of ${time(state.waiting)} is kept.`, ["Back to the draft", () => replace(state.before, "Your draft is back in the form.")]);
+    else if (state.waiting) note(`Your draft of ${time(state.waiting)} is kept.`, ["Back to the draft", host.compose]);
     else if (state.other) note("The form holds what you changed after this run.", ["Show it as it was run", "?as-run"]);
     return {
       touch: () => { if (!stopped && !left) again(); },
