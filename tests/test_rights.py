@@ -95,6 +95,11 @@ def spend(state: str) -> set[str]:
     return read(state) - {"reviewer"}
 
 
+def nobody(state: str) -> set[str]:
+    """The job of this world labels: there is nothing to take out of the trash."""
+    return set()
+
+
 def own(state: str) -> set[str]:
     return read(state) & {"author"}
 
@@ -152,12 +157,15 @@ class Row:
     public: bool = False  # no login is asked for
 
 
-LIVE = {"stop", "stop_all", "again"}  # their own test: the runner writes by itself
 STREAMED = {"transfer_file"}  # their own test: what is sent is made by other threads
+LIVE = {"stop", "stop_all", "again", "history_again"}  # their own test: the runner writes by itself
 RUN = {"runs": "{run}", "ids": "{run}"}
+FIELD = re.compile(r"\{(\w+)\}")
 TABLE = [
     Row("compose", GET, user),
     Row("compose", GET, read, data={"continue": "{run}"}),
+    Row("compose", GET, read, data={"from": "{run}"}),
+    Row("compose", GET, read, data={"from": "{run}", "only": "1"}),
     Row("compose", GET, copy, data={"shared": "{token}"}),
     Row("start", POST, runs_here, data={"document": "{}"}),
     Row("comparison", GET, read, "comparison"),
@@ -204,6 +212,9 @@ TABLE = [
     Row("stats", GET, user, data={"q": "aare", "period": "all"}),
     Row("stats_csv", GET, in_a_team, data={"table": "label"}),
     Row("stats_csv", GET, an_owner, data={"table": "member"}),
+    Row("history_mark", POST, read, data={"row": "run-{run}", "star": "1"}),
+    Row("history_mark", POST, read, data={"row": "comparison-{comparison}", "rate": "3"}),
+    Row("history_again", POST, spend, data={"row": "comparison-{comparison}"}),
     Row("save_view", POST, in_a_team, data={"name": "x", "query": "q=x"}),
     Row("delete_view", POST, author, "view"),
     Row("reviews", GET, user),
@@ -236,7 +247,9 @@ TABLE = [
     Row("rename_label", POST, owner, "label", {"name": "y"}),
     Row("bulk", POST, in_a_team, data={"do": "label", "label": "x", "comparison": "{comparison}"}),
     Row("bulk", POST, in_a_team, data={"do": "trash", "comparison": "{comparison}"}),
+    Row("bulk", POST, in_a_team, data={"do": "star", "run": "{run}"}),
     Row("job", GET, author, "job"),
+    Row("undo_job", POST, nobody, "job"),
     Row("stop_job", POST, author, "job"),
     Row("export", GET, in_a_team),
     Row("export", GET, read, data={"comparison": "{comparison}"}),
@@ -422,10 +435,15 @@ class World:
         return reverse(row.name, args=thing if isinstance(thing, tuple) else [thing])
 
     def filled(self, row: Row, missing: bool) -> dict[str, str]:
-        nothing = {"run": MISSING, "row": f"run-{MISSING}", "token": "never-made"}
-        things = {**self.things, **(nothing if missing else {})}
-        known = {f"{{{name}}}": str(thing) for name, thing in things.items()}
-        return {name: known.get(value, value) for name, value in row.data.items()}
+        things = dict(self.things)
+        if missing:
+            things |= {"run": MISSING, "comparison": MISSING, "token": "never-made"}
+            things |= {"row": f"run-{MISSING}"}
+
+        def fill(value: str) -> str:
+            return FIELD.sub(lambda found: str(things.get(found[1], found[0])), value)
+
+        return {name: fill(value) for name, value in row.data.items()}
 
 
 def asked(world: World, row: Row, missing: bool) -> tuple[str, dict[str, str]]:

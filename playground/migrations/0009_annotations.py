@@ -76,7 +76,7 @@ class Migration(migrations.Migration):
             name='Job',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('kind', models.CharField(choices=[('label', 'Add the label'), ('unlabel', 'Remove the label'), ('merge', 'Merge into the label'), ('trash', 'Move to the trash'), ('restore', 'Take out of the trash')], max_length=10)),
+                ('kind', models.CharField(choices=[('label', 'Add the label'), ('unlabel', 'Remove the label'), ('merge', 'Merge into the label'), ('trash', 'Move to the trash'), ('restore', 'Take out of the trash'), ('star', 'Star'), ('unstar', 'Take the star away')], max_length=10)),
                 ('state', models.CharField(choices=[('waiting', 'Waiting'), ('running', 'Running'), ('finished', 'Done'), ('stopped', 'Stopped'), ('failed', 'Failed')], default='waiting', max_length=10)),
                 ('name', models.CharField(blank=True, max_length=100)),
                 ('total', models.PositiveIntegerField()),

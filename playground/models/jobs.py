@@ -20,6 +20,7 @@ from playground.models.runs import Comparison, Run
 from playground.models.teams import Membership, Team, User
 
 BATCH = 250  # runs of one transaction, so that it stays under 50 ms
+INSERTED = 50  # batches of one transaction, for the same reason
 LEASE = timedelta(seconds=30)  # after which another process takes a job over
 KEPT = timedelta(days=7)  # that a finished job is listed
 
@@ -32,20 +33,31 @@ class JobQuerySet(models.QuerySet["Job"]):
             return self.none()
         return self.filter(team_id=membership.team_id, author=user)
 
-    @transaction.atomic
     def begin(self, kind: str, membership: Membership, ids: Sequence[int], **values: Any) -> "Job":
-        """`ids` of runs, or of comparisons where the kind says so; for a merge none."""
+        """`ids` of runs, or of comparisons where the kind says so; for a merge none.
+
+        Written in short transactions; nobody takes the job before the last one.
+        """
         job = self.create(
             kind=kind,
             team_id=membership.team_id,
             author_id=membership.user_id,
             total=len(ids),
+            lease=timezone.now() + LEASE,
             **values,
         )
         pieces = [ids[start : start + BATCH] for start in range(0, len(ids), BATCH)]
         rows = [Batch(job=job, ids=json.dumps(list(piece))) for piece in pieces]
-        Batch.objects.bulk_create(rows, batch_size=100)
+        for start in range(0, len(rows), INSERTED):
+            Batch.objects.bulk_create(rows[start : start + INSERTED])
+        self.filter(pk=job.pk).update(lease=None)
+        job.lease = None
         return job
+
+    def undo(self, job: "Job", membership: Membership) -> "Job":
+        """Take what a job put into the trash out again; what it has not done is left."""
+        job.stop()
+        return self.begin(Job.Kind.RESTORE, membership, job.trashed(membership))
 
     def merge(self, membership: Membership, source: Label, label: Label) -> "Job":
         """Give all runs of `source` the other label; in the end `source` is gone."""
@@ -79,6 +91,9 @@ class Job(models.Model):
         TRASH = "trash", "Move to the trash"
         RESTORE = "restore", "Take out of the trash"
 
+        STAR = "star", "Star"
+        UNSTAR = "unstar", "Take the star away"
+
     class State(models.TextChoices):
         WAITING = "waiting", "Waiting"
         RUNNING = "running", "Running"
@@ -88,6 +103,7 @@ class Job(models.Model):
 
     OPEN = (State.WAITING, State.RUNNING)
     OF_COMPARISONS = (Kind.TRASH, Kind.RESTORE)
+    OF_LABELS = (Kind.LABEL, Kind.UNLABEL)
 
     kind = models.CharField(max_length=10, choices=Kind)
     state = models.CharField(max_length=10, choices=State, default=State.WAITING)
@@ -163,6 +179,9 @@ class Job(models.Model):
             RunLabel.objects.put(list(runs), [self.label])
         elif self.kind == self.Kind.UNLABEL:
             RunLabel.objects.filter(run__in=list(runs), label=self.label).delete()
+        elif self.kind in (self.Kind.STAR, self.Kind.UNSTAR):
+            stars = self.kind == self.Kind.STAR
+            Run.objects.filter(pk__in=list(runs), starred=not stars).update(starred=stars)
         return len(ids)
 
     def _move(self, ids: list[int], member: Membership | None) -> None:
@@ -172,10 +191,18 @@ class Job(models.Model):
         if self.kind == self.Kind.TRASH:
             found = list(own.filter(deleted_at=None).values_list("pk", flat=True))
             Comparison.objects.stop(found)
-            Comparison.objects.move(found, deleted_at=timezone.now())
+            Comparison.objects.move(found, deleted_at=self.created_at)  # `trashed` finds them by it
         else:
             found = list(own.exclude(deleted_at=None).values_list("pk", flat=True))
             Comparison.objects.move(found, deleted_at=None)
+
+    def trashed(self, membership: Membership) -> list[int]:
+        """The comparisons that this job has put into the trash and that are still there."""
+        if self.kind != self.Kind.TRASH:
+            return []
+        managed = Comparison.objects.managed_in(membership)
+        found = managed.filter(deleted_at=self.created_at).order_by("pk")
+        return list(found.values_list("pk", flat=True))
 
     def _merge(self) -> int | None:
         """From `source` to `label`: all runs of the team, also those that the owner cannot see."""

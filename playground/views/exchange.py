@@ -17,7 +17,7 @@ from playground.exchange.exporting import NAMES, Export, ending, kind
 from playground.exchange.source import Selection, Walk
 from playground.models import Comparison, Membership, Transfer, User
 from playground.views import Request
-from playground.views.labels import MOST_SELECTED, is_id
+from playground.views.bulk import MOST_SELECTED, is_id
 
 LISTED = 10  # transfers on a page
 AT_ONCE = 3  # batches of a small import that are done while one waits

@@ -32,6 +32,7 @@ def history(request: Request) -> HttpResponse:
     context: dict[str, Any] = {"asked": asked, "problems": parsed.problems, "rows": []}
     if not parsed.problems:
         context |= page_of(asked)
+    context["trashed"] = asked.finder.trashed
     context |= {
         "terms": asked.terms(),
         "tries": [{"term": term, "url": asked.added(term)} for term in TRY],
@@ -44,7 +45,8 @@ def history(request: Request) -> HttpResponse:
         "unfiltered": parsed.empty,
         **views_of(request.user, asked),
     }
-    return render(request, "history/history.html", context)
+    only_list = request.htmx and request.htmx.target == "found"
+    return render(request, "history/_found.html" if only_list else "history/history.html", context)
 
 
 def page_of(asked: Asked) -> dict[str, Any]:

@@ -6,7 +6,8 @@
   const offer = ({ text, url }) => playground.toast(text, async () => {
     const answer = await playground.post(url, {}).catch(() => null);
     if (!answer?.ok) { playground.notice("That could not be undone. Look into the trash."); return; }
-    location.reload();
+    const undone = new CustomEvent("undone", { cancelable: true, detail: { html: await answer.text() } });
+    if (document.dispatchEvent(undone)) location.reload();
   });
   document.addEventListener(KEY, (event) => {
     offer(event.detail);

@@ -1,0 +1,198 @@
+"""Work on many rows of the history at once, and the jobs that do it."""
+
+import json
+from collections.abc import Iterator, Sequence
+
+from django.core.exceptions import ValidationError
+from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_GET, require_POST
+
+from playground.models import Comparison, Job, Label, Membership, Run
+from playground.models.annotations import labels_seen_in
+from playground.models.jobs import BATCH
+from playground.models.labels import clean_label
+from playground.views import Request
+from playground.views.asked import Asked
+
+MOST_SELECTED = 1_000  # rows that one selection may hold
+MOST_FOUND = 100_000  # runs that "all that match" may look through
+SLICE = 2_000  # ids in one query
+KINDS = (*Job.OF_LABELS, Job.Kind.STAR, Job.Kind.UNSTAR, *Job.OF_COMPARISONS)
+TOO_MANY = (
+    f"This search has to look through more than {MOST_FOUND:,} runs. Nothing was done. "
+    "Narrow it first, by a date or a model for example."
+)
+NO_SUCH_LABEL = "None of these runs has such a label."
+NOTHING = "Nothing is selected."
+
+
+class Refused(Exception):
+    """What to say; nothing was done."""
+
+
+def membership_of(request: Request) -> Membership:
+    membership = request.user.membership()
+    if membership is None:
+        raise Http404
+    return membership
+
+
+@require_POST
+def bulk(request: Request) -> HttpResponse:
+    """`do` of KINDS on the rows `comparison` and `run` (many), or on `all` that a search finds.
+
+    For a label its name, `label`. The search: `q`, `whose`, `show` as in the address of the list.
+    """
+    membership = membership_of(request)
+    kind = request.POST.get("do", "")
+    if kind not in KINDS:
+        raise Http404
+    try:
+        values = {"label": _label(request, membership, kind)} if kind in Job.OF_LABELS else {}
+        chosen, ids = _chosen(request, membership, kind)
+    except Refused as refused:
+        return _refused(request, str(refused), kind)
+    job = Job.objects.begin(kind, membership, ids, **values)
+    return _begun(request, job, left=chosen - len(ids))
+
+
+def _label(request: Request, membership: Membership, kind: str) -> Label:
+    name = request.POST.get("label", "")
+    try:
+        if kind == Job.Kind.LABEL:
+            [made] = Label.objects.named(membership.team_id, [name])
+            return made
+        folded = clean_label(name).casefold()
+    except ValidationError as error:
+        raise Refused(" ".join(error.messages)) from None
+    found: Label | None = labels_seen_in(membership, folded).filter(folded=folded).first()
+    if found is None:
+        raise Refused(NO_SUCH_LABEL)
+    return found
+
+
+def _refused(request: Request, said: str, kind: str) -> HttpResponse:
+    response = render(request, "labels/_job.html", {"error": said}, status=422)
+    place = "#bulk-error" if kind in Job.OF_LABELS else "#bulk-said"
+    response["HX-Retarget"], response["HX-Reswap"] = place, "innerHTML"
+    return response
+
+
+# --- What was chosen -----------------------------------------------------------------------
+
+
+def _chosen(request: Request, membership: Membership, kind: str) -> tuple[int, list[int]]:
+    """(how many were chosen, the ids of those that one may do this to): of comparisons or runs."""
+    if "all" in request.POST:
+        asked = Asked.of(request, request.POST)
+        if asked.query.problems:
+            raise Refused(asked.query.problems[0].sentence)
+        runs = asked.finder.all_runs(MOST_FOUND)
+        if runs is None:
+            raise Refused(TOO_MANY)
+        wholes = [] if asked.single and kind not in Job.OF_COMPARISONS else _parents(runs)
+        runs = [] if wholes else runs
+    else:
+        wholes, runs = posted_ids(request, "comparison"), posted_ids(request, "run")
+        if len(wholes) + len(runs) > MOST_SELECTED:
+            raise Http404
+        if kind in Job.OF_COMPARISONS and runs:
+            visible = Run.objects.managed_in(membership).filter(pk__in=runs)
+            wholes = sorted({*wholes, *visible.values_list("comparison", flat=True)})
+            runs = []
+    if not wholes and not runs:
+        raise Refused(NOTHING)
+    if kind in Job.OF_COMPARISONS:
+        return len(wholes), _of(Comparison.objects.managed_in(membership), "pk", wholes)
+    visible = Run.objects.visible_in(membership)
+    ids = {*_of(visible, "comparison", wholes), *_of(visible, "pk", runs)}
+    return len(ids), sorted(ids)
+
+
+def _of(rows: object, field: str, ids: Sequence[int]) -> list[int]:
+    found: list[int] = []
+    for part in _slices(ids):
+        found += rows.filter(**{f"{field}__in": part}).values_list("pk", flat=True)  # type: ignore[attr-defined]
+    return found
+
+
+def _parents(runs: Sequence[int]) -> list[int]:
+    found: set[int] = set()
+    for part in _slices(runs):
+        found.update(Run.objects.filter(pk__in=part).values_list("comparison", flat=True))
+    return sorted(found)
+
+
+def _slices(ids: Sequence[int]) -> Iterator[Sequence[int]]:
+    for start in range(0, len(ids), SLICE):
+        yield ids[start : start + SLICE]
+
+
+def is_id(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 19
+
+
+def posted_ids(request: Request, name: str) -> list[int]:
+    """Sent one by one or with commas between them: a form has a bounded number of fields."""
+    found = [each for text in request.POST.getlist(name) for each in text.split(",") if each]
+    if not all(map(is_id, found)):
+        raise Http404
+    return sorted({int(each) for each in found})
+
+
+# --- Jobs ----------------------------------------------------------------------------------
+
+
+def _begun(request: Request, job: Job, left: int = 0) -> HttpResponse:
+    """A small one is done here and now; a large one goes on in the background."""
+    if job.total <= BATCH:
+        while job.step():
+            pass
+    return _shown(request, job, left) if request.htmx else redirect(job)
+
+
+def _shown(request: Request, job: Job, left: int = 0) -> HttpResponse:
+    response = render(request, "labels/_job.html", {"job": job, "left": left})
+    if not job.open:  # the rows of the page are out of date
+        response["HX-Trigger"] = json.dumps({"changed": {}, "undoable": way_back(job)})
+        if job.kind != Job.Kind.TRASH or not job.done:
+            response["HX-Trigger"] = "changed"
+    return response
+
+
+def way_back(job: Job) -> dict[str, str]:
+    moved = f"{job.done:,} comparison{'' if job.done == 1 else 's'}"
+    return {"text": f"{moved} moved to the trash.", "url": reverse("undo_job", args=[job.pk])}
+
+
+def _job(request: Request, pk: int) -> Job:
+    found: Job = get_object_or_404(Job.objects.visible_to(request.user), pk=pk)
+    return found
+
+
+@require_GET
+def job(request: Request, pk: int) -> HttpResponse:
+    found = _job(request, pk)
+    return (
+        _shown(request, found)
+        if request.htmx
+        else render(request, "labels/job.html", {"job": found})
+    )
+
+
+@require_POST
+def stop_job(request: Request, pk: int) -> HttpResponse:
+    found = _job(request, pk)
+    found.stop()
+    return _shown(request, found) if request.htmx else redirect(found)
+
+
+@require_POST
+def undo_job(request: Request, pk: int) -> HttpResponse:
+    """Take out of the trash what the job has put there."""
+    found = _job(request, pk)
+    if found.kind != Job.Kind.TRASH:
+        raise Http404
+    return _begun(request, Job.objects.undo(found, membership_of(request)))

@@ -1,0 +1,283 @@
+"""Many rows of the history at once, and one row: star, rate, run again, into the form."""
+
+import json
+from typing import Any
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.test import AsyncClient, Client
+
+from playground.models import Comparison, Connection, Draft, Job, Label, Rating, Run, RunLabel, User
+from playground.models.jobs import BATCH
+from playground.runner import Runner
+from playground.views import bulk
+from tests.fake_provider import FakeProvider, words
+from tests.runs import make_run
+from tests.test_reruns import compared, finished
+
+HTMX = {"HX-Request": "true"}
+
+pytestmark = pytest.mark.django_db
+
+
+def post(user: User, address: str = "/bulk/", **data: Any) -> Any:
+    client = Client()
+    client.force_login(user)
+    return client.post(address, data, headers=HTMX)
+
+
+def labelled(name: str) -> set[int]:
+    return set(RunLabel.objects.filter(label__name=name).values_list("run", flat=True))
+
+
+def give(run: Run, *names: str) -> None:
+    RunLabel.objects.put([run.pk], Label.objects.named(run.team_id, names))
+
+
+# --- A selection ---------------------------------------------------------------------------
+
+
+def test_rows_of_both_kinds_are_labelled_and_starred(alice: User) -> None:
+    whole, single = make_run(alice), make_run(alice)
+    second = make_run(alice, comparison=whole.comparison)
+    beside = make_run(alice, comparison=single.comparison)
+    rows = {"comparison": [whole.comparison_id], "run": [single.pk]}
+    post(alice, do="label", label="task=qa", **rows)
+    assert labelled("task=qa") == {whole.pk, second.pk, single.pk}
+    post(alice, do="star", **rows)
+    assert set(Run.objects.filter(starred=False)) == {beside}
+    post(alice, do="unstar", **rows)
+    assert not Run.objects.filter(starred=True).exists()
+
+
+def test_a_label_is_removed_and_none_is_made_for_it(alice: User) -> None:
+    run = make_run(alice)
+    give(run, "draft")
+    answer = post(alice, do="unlabel", label="other", comparison=run.comparison_id)
+    assert answer.status_code == 422
+    assert bulk.NO_SUCH_LABEL in answer.text
+    assert answer["HX-Retarget"] == "#bulk-error"
+    assert not Label.objects.filter(name="other").exists()
+    post(alice, do="unlabel", label="DRAFT", comparison=run.comparison_id)
+    assert not labelled("draft")
+
+
+def test_a_name_that_is_none_is_refused_in_its_field(alice: User) -> None:
+    run = make_run(alice)
+    answer = post(alice, do="label", label="", comparison=run.comparison_id)
+    assert answer.status_code == 422
+    assert answer["HX-Retarget"] == "#bulk-error"
+    assert not Job.objects.exists()
+
+
+def test_trash_offers_a_way_back_for_exactly_what_it_moved(alice: User, bob: User) -> None:
+    before, own, others = make_run(bob), make_run(bob), make_run(alice)
+    before.comparison.trash()
+    rows = [run.comparison_id for run in (before, own, others)]
+    answer = post(bob, do="trash", comparison=rows)
+    assert "1 of them is not yours to delete" in answer.text
+    events = json.loads(answer["HX-Trigger"])
+    assert "changed" in events
+    assert set(Comparison.objects.visible_to(bob)) == {others.comparison}
+    post(bob, events["undoable"]["url"])
+    assert set(Comparison.objects.visible_to(bob)) == {own.comparison, others.comparison}
+
+
+def test_only_its_author_takes_a_trash_job_back_and_only_such_a_job(alice: User, bob: User) -> None:
+    run = make_run(bob)
+    post(bob, do="star", comparison=run.comparison_id)
+    assert post(bob, f"/jobs/{Job.objects.get().pk}/undo/").status_code == 404
+    post(bob, do="trash", comparison=run.comparison_id)
+    [job] = Job.objects.filter(kind="trash")
+    assert post(alice, f"/jobs/{job.pk}/undo/").status_code == 404
+    assert not Comparison.objects.visible_to(bob).exists()
+
+
+def test_single_rows_go_to_the_trash_with_their_comparison_and_come_back(alice: User) -> None:
+    run = make_run(alice)
+    make_run(alice, comparison=run.comparison)
+    post(alice, do="trash", run=run.pk)
+    assert not Run.objects.visible_to(alice).exists()
+    post(alice, do="restore", comparison=run.comparison_id)
+    assert Run.objects.visible_to(alice).count() == 2
+
+
+def test_nothing_selected_and_too_much_selected(alice: User) -> None:
+    answer = post(alice, do="star")
+    assert (answer.status_code, answer["HX-Retarget"]) == (422, "#bulk-said")
+    assert bulk.NOTHING in answer.text
+    many = ",".join(map(str, range(1, 1002)))
+    assert post(alice, do="star", run=many).status_code == 404
+    assert post(alice, do="star", run=many.removesuffix(",1001")).status_code == 200
+
+
+# --- All that a search finds ---------------------------------------------------------------
+
+
+def test_all_that_match_are_those_of_the_search_and_of_whom_one_sees(
+    alice: User, bob: User, charlie: User
+) -> None:
+    fish, bird = make_run(alice, "A fish"), make_run(alice, "A bird")
+    beside = make_run(alice, "A shark", comparison=fish.comparison)
+    make_run(bob, "A fish", visibility="private")
+    theirs = make_run(bob, "A fish")
+    make_run(charlie, "A fish")
+    post(alice, do="label", label="mine", all="1", q="fish")
+    assert labelled("mine") == {fish.pk, beside.pk}  # the row is the comparison
+    post(alice, do="label", label="runs", all="1", q="fish", whose="team", show="runs")
+    assert labelled("runs") == {fish.pk, theirs.pk}
+    post(alice, do="trash", all="1", q="model:m")
+    assert set(Run.objects.visible_to(alice)) == {theirs}
+    assert bird.pk not in labelled("mine") | labelled("runs")
+
+
+def test_a_search_that_is_wrong_or_finds_too_much_does_nothing(
+    alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(3):
+        make_run(alice, "A fish")
+    assert post(alice, do="star", all="1", q="rating:many").status_code == 422
+    monkeypatch.setattr(bulk, "MOST_FOUND", 2)
+    answer = post(alice, do="star", all="1")
+    assert answer.status_code == 422
+    assert "Nothing was done" in answer.text
+    assert not Run.objects.filter(starred=True).exists()
+
+
+def test_a_large_one_goes_on_behind_and_says_when_it_is_done(alice: User) -> None:
+    first = make_run(alice, index=False)
+    for _ in range(BATCH):
+        make_run(alice, comparison=first.comparison, index=False)
+    answer = post(alice, do="star", all="1")
+    assert 'hx-trigger="every 1s"' in answer.text
+    assert "HX-Trigger" not in answer
+    [job] = Job.objects.all()
+    while job.step():
+        pass
+    client = Client()
+    client.force_login(alice)
+    answer = client.get(f"/jobs/{job.pk}/", headers=HTMX)
+    assert answer["HX-Trigger"] == "changed"
+    assert Run.objects.filter(starred=True).count() == BATCH + 1
+
+
+# --- One row -------------------------------------------------------------------------------
+
+
+def test_a_row_is_starred_and_rated_in_place(alice: User, bob: User) -> None:
+    run = make_run(alice)
+    row = f"comparison-{run.comparison_id}"
+    answer = post(bob, "/history/mark/", row=row, star="1")
+    assert f'id="rate-{row}"' in answer.text
+    assert 'aria-pressed="true"' in answer.text
+    assert "4/5" in post(bob, "/history/mark/", row=f"run-{run.pk}", rate="4").text
+    assert Rating.objects.get().user == bob
+    assert "Rated" not in post(bob, "/history/mark/", row=row, rate="").text
+    answer = post(bob, "/history/mark/", row=row, rate="6")
+    assert (answer.status_code, answer["HX-Retarget"]) == (422, "#bulk-said")
+
+
+def test_a_row_of_several_runs_is_starred_whole_and_not_rated(alice: User) -> None:
+    run = make_run(alice)
+    make_run(alice, comparison=run.comparison)
+    row = f"comparison-{run.comparison_id}"
+    post(alice, "/history/mark/", row=row, star="1")
+    assert Run.objects.filter(starred=True).count() == 2
+    answer = post(alice, "/history/mark/", row=row, rate="4")
+    assert "Unfold it" in answer.text
+    assert not Rating.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "row", ["", "run-", "comparison-x", "run-1 ", "queue-1", "run-" + "9" * 30]
+)
+def test_what_is_no_row_is_not_found(row: str, alice: User) -> None:
+    assert post(alice, "/history/mark/", row=row, star="1").status_code == 404
+
+
+def document_in(html: str, name: str = "document") -> Any:
+    start = html.index(">", html.index(f'id="{name}"')) + 1
+    return json.loads(html[start : html.index("</script>", start)])
+
+
+def test_a_run_comes_back_into_the_form_beside_the_draft(alice: User, bob: User) -> None:
+    run = make_run(bob, "A kingfisher", values={"temperature": 0, "seed": 7})
+    make_run(bob, "A kingfisher", model="other", comparison=run.comparison)
+    waiting = json.dumps({"prompt": "What I was writing", "columns": []})
+    Draft.objects.put(alice, None, waiting, 0)
+    client = Client()
+    client.force_login(alice)
+    html = client.get("/", {"from": run.pk}).text
+    document = document_in(html)
+    assert document["prompt"] == "A kingfisher"
+    assert [column["model"] for column in document["columns"]] == ["m", "other"]
+    draft = document_in(html, "draft")
+    assert (draft["fresh"], draft["before"]["prompt"]) == (True, "What I was writing")
+    alone = document_in(client.get("/", {"from": run.pk, "only": "1"}).text)
+    assert [column["model"] for column in alone["columns"]] == ["m"]
+    assert {**alone["values"], **alone["columns"][0]["values"]}["temperature"] == "0"
+    assert Draft.objects.get(kept=False).document == waiting
+
+
+def test_the_form_of_a_run_is_as_it_was_posted(alice: User) -> None:
+    run = make_run(alice, "Rendered")
+    posted = {"prompt": "A {{bird}}", "columns": [{"id": "x", "model": "m"}]}
+    Comparison.objects.update(document=json.dumps(posted))
+    client = Client()
+    client.force_login(alice)
+    html = client.get("/", {"from": run.pk}).text
+    assert document_in(html)["prompt"] == "A {{bird}}"
+    assert "before" not in document_in(html, "draft")
+
+
+# --- Again ---------------------------------------------------------------------------------
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_a_row_is_run_again_as_a_comparison_of_ones_own(
+    async_client: AsyncClient,
+    alice: User,
+    bob: User,
+    connection: Connection,
+    provider: FakeProvider,
+    runner: Runner,
+) -> None:
+    provider.reply_with(words(2, None))
+    old = await sync_to_async(compared)(alice, connection, "a", "b")
+    await async_client.aforce_login(bob)
+
+    async def again(row: str) -> Comparison:
+        answer = await async_client.post("/history/again/", {"row": row}, headers=HTMX)
+        made: Comparison = await Comparison.objects.order_by("pk").alast()  # type: ignore[assignment]
+        assert answer.headers["HX-Redirect"] == made.get_absolute_url()
+        assert made.pk != old.pk
+        assert made.author_id == bob.pk
+        return made
+
+    whole = await again(f"comparison-{old.pk}")
+    runs = await finished(runner, whole.pk)
+    requests = [run.request async for run in old.runs.order_by("position")]
+    assert [run.request for run in runs] == requests
+    assert whole.document == old.document
+    second = await old.runs.aget(position=1)
+    alone = await again(f"run-{second.pk}")
+    [run] = await finished(runner, alone.pk)
+    assert (run.request, run.column) == (second.request, 0)
+    assert await old.runs.acount() == 2
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_what_cannot_be_run_again_says_why(
+    async_client: AsyncClient, alice: User, rita: User, connection: Connection
+) -> None:
+    old = await sync_to_async(compared)(alice, connection, "a")
+    row = {"row": f"comparison-{old.pk}"}
+    await async_client.aforce_login(rita)
+    answer = await async_client.post("/history/again/", row, headers=HTMX)
+    assert (answer.status_code, answer.headers["HX-Retarget"]) == (403, "#bulk-said")
+    await Connection.objects.aupdate(enabled=False)
+    await async_client.aforce_login(alice)
+    answer = await async_client.post("/history/again/", row, headers=HTMX)
+    assert answer.status_code == 422
+    assert "not available any more" in answer.content.decode()
+    assert await Comparison.objects.acount() == 1
