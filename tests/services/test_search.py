@@ -1,4 +1,4 @@
-"""The tests of search, on PostgreSQL: the same words give the same hits."""
+"""The tests of the history on PostgreSQL: the same words give the same hits, the same acts work."""
 
 import os
 import subprocess
@@ -7,10 +7,18 @@ from collections.abc import Callable
 
 from tests.server import ROOT
 
-FILES = ["tests/test_search_index.py", "tests/test_search.py", "tests/test_view_history.py"]
+FILES = [
+    "tests/test_search_index.py",
+    "tests/test_search.py",
+    "tests/test_view_history.py",
+    "tests/test_trash.py",
+    "tests/test_jobs.py",
+    "tests/test_shares.py",
+    "tests/test_annotations.py",
+]
 
 
-def test_the_tests_of_search_hold_on_postgresql(postgres: Callable[[], str]) -> None:
+def test_the_tests_of_the_history_hold_on_postgresql(postgres: Callable[[], str]) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--reuse-db", *FILES],
         cwd=ROOT,
