@@ -28,6 +28,10 @@ def middle(number: int) -> float:
     return math.exp(number * GROWTH)
 
 
+def near(ms: float | None) -> float | None:
+    return None if ms is None else middle(bin_of(ms))
+
+
 def pack(bins: Counter[int]) -> str:
     """`12 15*3`: texts of several rows joined by a blank are again such a text."""
     return " ".join(

@@ -399,6 +399,16 @@ def test_the_page_says_what_is_too_much_to_read(
     assert "only the newest 2 runs" in answer.content.decode()
 
 
+def test_very_many_runs_are_counted_in_bins(
+    small: None, alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("playground.models.statistics.EXACT", 0)
+    now = page(alice, period="7d").context["now"]
+    assert now.first_at(0.5) == pytest.approx(200.0, rel=0.01)
+    assert now.first_at(0.5) != 200.0
+    assert now.total_at(0.95) == pytest.approx(8400.0, rel=0.02)
+
+
 def test_another_team_is_another_page(alice: User) -> None:
     make_run(alice)
     other = Team.objects.create(name="Second")

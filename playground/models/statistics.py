@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from django.db.models import Aggregate, F, Q, Sum, TextField
 from django.utils import timezone
 
-from playground.figures import Figures, together, unpack
+from playground.figures import Figures, near, together, unpack
 from playground.models.finder import Finder
 from playground.models.labels import RunLabel
 from playground.models.runs import Visibility
@@ -29,6 +29,7 @@ from playground.models.tallies import (
 from playground.periods import Period
 
 FEW = 10_000  # runs that are read one by one in any case
+EXACT = 10_000  # of them; the latencies of what comes after are put into bins, to save memory
 MOST_STALE = 200  # quarters beside the roll-up that are read from the runs
 A_DAY = 96  # quarters, but where clocks change
 
@@ -104,10 +105,14 @@ def _read_runs(groups: Groups, finder: Finder, begin: datetime, end: datetime) -
     names = ("created_at", "author", "connection_name", "provider", "model")
     zone = timezone.get_current_timezone()
     found = finder.everything(begin, end, *names, *COUNTED)
+    seen = 0
     for rows in found:
+        seen += len(rows)
         labels = _labels([row[0] for row in rows])
         for pk, moment, author, connection, provider, model, *values in rows:
             where = Where(connection, provider)
+            if seen > EXACT:
+                values[-2:] = map(near, values[-2:])
             every = [
                 groups.days[moment.astimezone(zone).date(), where],
                 groups.models[model],

@@ -20,6 +20,7 @@ from playground.models.runs import Run
 
 QUARTER = 900  # seconds
 STEP = 60  # quarters of a team that one transaction counts
+MOST_MARKS = 5_000  # that one transaction takes away
 COUNTED = (
     "status", "prompt_tokens", "completion_tokens", "cost", "first_token_ms", "total_ms",
 )  # fmt: skip
@@ -132,10 +133,10 @@ class StaleQuerySet(models.QuerySet["Stale"]):
         near = some.filter(quarter__gte=oldest.quarter).distinct()[:STEP]
         quarters = [row["quarter"] for row in near]
         marks = self.filter(team_id=oldest.team_id, quarter__in=quarters)
-        ids = list(marks.values_list("pk", flat=True)[:20_000])
+        ids = list(marks.values_list("pk", flat=True)[:MOST_MARKS])
         tallies, labelled = counted(oldest.team_id, quarters)
         with transaction.atomic():
-            taken = sum(self.filter(pk__in=part).delete()[0] for part in parts(ids, 5_000))
+            taken = sum(self.filter(pk__in=part).delete()[0] for part in parts(ids, 500))
             if taken != len(ids):
                 transaction.set_rollback(True)
                 return 0

@@ -15,6 +15,7 @@ from playground.periods import Period
 
 MOST_SERIES = 4
 MOST_LABELS = 7  # below a plot
+MOST_HITS = 35  # steps that say their values to the pointer
 GAP = 0.7  # between two parts of a bar
 OTHERS = Where("others", "other")
 LOOKS = ("local", "ogx", "pulze", "octo")
@@ -92,12 +93,17 @@ class Chart:
 
     @property
     def hits(self) -> list[dict[str, str]]:
-        """For the pointer: (left edge, width, what to say) of each step with something."""
+        """For the pointer: (left edge, width, what to say) of each step with something.
+
+        None where they would be narrower than a pointer can tell, and heavy: the table says it.
+        """
+        if len(self.steps) > MOST_HITS:
+            return []
         size = 100 / len(self.steps)
         return [
             {
-                "x": f"{number * size:.2f}",
-                "width": f"{size:.2f}",
+                "x": f"{number * size:.4g}",
+                "width": f"{size:.4g}",
                 "said": f"{step}: "
                 + ", ".join(
                     f"{line.series.where.name} {line.texts[number]}"
@@ -179,7 +185,7 @@ def _bars(lines: Sequence[Line], values: Sequence[Sequence[float | None]], top: 
                 continue
             end = below[number] - 100 * value / top
             start = below[number] - (GAP if below[number] < 100 else 0)
-            parts.append(f"M{_x(number, count):.2f} {max(start, end):.2f}V{end:.2f}")
+            parts.append(f"M{_x(number, count):.4g} {max(start, end):.4g}V{end:.4g}")
             below[number] = end
         line.path = "".join(parts)
 
@@ -192,7 +198,7 @@ def _curves(lines: Sequence[Line], values: Sequence[Sequence[float | None]], top
         for number, value in enumerate(own):
             if value is None:
                 continue
-            place = f"{_x(number, count):.2f} {100 - 100 * value / top:.2f}"
+            place = f"{_x(number, count):.4g} {100 - 100 * value / top:.4g}"
             joined = number > 0 and own[number - 1] is not None
             ends = number + 1 == count or own[number + 1] is None
             path.append(f"{'L' if joined else 'M'}{place}")

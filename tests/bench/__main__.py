@@ -13,7 +13,7 @@ import tempfile
 from tests.bench.setup import is_empty
 
 STREAMS = "tests.bench.streams"
-MEMBERS = ["tests.bench.history"]  # each a module that takes a database
+MEMBERS = ["tests.bench.history", "tests.bench.rollup"]  # each a module that takes a database
 
 
 def main() -> int:

@@ -780,7 +780,7 @@ def main() -> int:
         server.connect("six at once", works.url, "--model", "sweeper", "--parallel", "6")
         sweeps.prepare(works)
         reviewed.begin(server)
-        if "stats".startswith(options.only) or "stats" in options.only:
+        if not options.only or "stats" in options.only:
             past.make_past(server)
         browser = playwright.chromium.launch(executable_path=chromium_path(), args=ARGUMENTS)
         context = browser.new_context()

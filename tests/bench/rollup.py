@@ -1,0 +1,74 @@
+"""How fast unfiltered statistics answer: `python -m tests.bench.rollup DATA_DIR|DATABASE_URL`.
+
+Asks the page and a CSV as an owner of the largest team, through the whole stack in this process;
+prints the fastest, the median and the slowest answer in seconds. A filtered page is there to see,
+without a target.
+"""
+
+import argparse
+import sys
+import time
+from statistics import median
+
+from tests.bench.setup import configure
+
+TARGET_S = 2.0
+ROUNDS = 5
+PAGES = {
+    "30 days": "/stats/?period=30d",
+    "this month": "/stats/?period=month",
+    "90 days": "/stats/?period=90d",
+    "12 months": "/stats/?period=year",
+    "all": "/stats/?period=all",
+    "one's own, 12 months": "/stats/?period=year&whose=mine",
+    "CSV by day, 12 months": "/stats/csv/?table=day&period=year",
+}
+FILTERED = {
+    "label, 30 days": "/stats/?period=30d&q=label:task",
+    "failed, 12 months": "/stats/?period=year&q=status:failed",
+}
+
+
+def main(arguments: list[str]) -> None:
+    parser = argparse.ArgumentParser(prog="tests.bench.rollup", description=__doc__)
+    parser.add_argument("database", metavar="DATA_DIR|DATABASE_URL")
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    options = parser.parse_args(arguments)
+    configure(options.database)
+    sys.exit(measure(options.rounds))
+
+
+def measure(rounds: int) -> int:
+    """The table; how many lines miss their target."""
+    from django.conf import settings
+    from django.core.management import call_command
+    from django.test import Client
+
+    from playground.models import Run, Stale, Tally, User
+
+    settings.ALLOWED_HOSTS = ["testserver"]
+    call_command("collectstatic", interactive=False, verbosity=0)
+    call_command("rebuild_statistics", missing=True, verbosity=0)
+    client = Client()
+    client.force_login(User.objects.get(username="user1"))
+    counts = f"{Run.objects.count():,} runs, {Tally.objects.count():,} rows of the roll-up"
+    print(f"{counts}, {Stale.objects.count():,} marks")
+    print(f"{'':26}{'best s':>8}{'p50 s':>8}{'worst s':>9}{'KB':>6}")
+    missed = 0
+    for name, path in {**PAGES, **FILTERED}.items():
+        times = []
+        for _ in range(rounds):
+            began = time.perf_counter()
+            answer = client.get(path)
+            times.append(time.perf_counter() - began)
+            assert answer.status_code == 200, name
+        late = name in PAGES and median(times) > TARGET_S
+        missed += late
+        figures = f"{min(times):8.2f}{median(times):8.2f}{max(times):9.2f}"
+        mark = "  over" if late else ""
+        print(f"{name:26}{figures}{len(answer.content) / 1000:6.0f}{mark}", flush=True)
+    return missed
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
