@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import cache
 
 from playground.completion import RunStatus
 
@@ -23,6 +24,7 @@ def bin_of(ms: float) -> int:
     return round(math.log(max(ms, SHORTEST_MS)) / GROWTH)
 
 
+@cache
 def middle(number: int) -> float:
     """In ms, of a bin."""
     return math.exp(number * GROWTH)

@@ -54,7 +54,7 @@ class Groups:
 
     @property
     def whole(self) -> Figures:
-        return together(self.members.values())
+        return together(self.days.values())
 
     def connections(self) -> dict[Where, Figures]:
         found: dict[Where, Figures] = defaultdict(Figures)
@@ -63,8 +63,11 @@ class Groups:
         return found
 
 
-def groups_of(finder: Finder, period: Period) -> Groups:
-    """Of the runs of a search in these days of the current time zone."""
+def groups_of(finder: Finder, period: Period, lean: bool = False) -> Groups:
+    """Of the runs of a search in these days of the current time zone.
+
+    `lean`: models, members and labels may be without latencies.
+    """
     begin, end = midnight(period.first), midnight(period.end)
     groups = Groups()
     stale = _stale(finder, begin, end)
@@ -72,7 +75,7 @@ def groups_of(finder: Finder, period: Period) -> Groups:
         groups.walked = _read_runs(groups, finder, begin, end)
         return groups
     groups.rolled_up = True
-    _read_tallies(groups, finder, period, stale)
+    _read_tallies(groups, finder, period, stale, lean)
     for first, after in spans(stale):
         _read_runs(groups, finder, begin_of(first), begin_of(after))
     return groups
@@ -160,7 +163,9 @@ SUMS = {
 }  # fmt: skip
 
 
-def _read_tallies(groups: Groups, finder: Finder, period: Period, stale: list[int]) -> None:
+def _read_tallies(
+    groups: Groups, finder: Finder, period: Period, stale: list[int], lean: bool
+) -> None:
     begin, end = quarter_of(midnight(period.first)), quarter_of(midnight(period.end))
 
     def rows(model: Any, first: int, after: int) -> Any:
@@ -175,10 +180,10 @@ def _read_tallies(groups: Groups, finder: Finder, period: Period, stale: list[in
         found = rows(Tally, first, after).annotate(day=day)
         for (number, *where), figures in _sums(found, "day", "connection_name", "provider"):
             groups.days[first_day + number * DAY, Where(*where)].add(figures)
-    for (model, author), figures in _sums(rows(Tally, begin, end), "model", "author_id"):
+    for (model, author), figures in _sums(rows(Tally, begin, end), "model", "author_id", lean=lean):
         groups.models[model].add(figures)
         groups.members[author].add(figures)
-    for (label,), figures in _sums(rows(LabelTally, begin, end), "label_id"):
+    for (label,), figures in _sums(rows(LabelTally, begin, end), "label_id", lean=lean):
         groups.labels[label].add(figures)
 
 
@@ -199,9 +204,10 @@ def _stretches(period: Period) -> Iterator[tuple[date, int, int]]:
         number += max(count, 1)
 
 
-def _sums(rows: Any, *names: str) -> Iterator[tuple[tuple[Any, ...], Figures]]:
-    for row in rows.values(*names).annotate(**SUMS).values_list(*names, *SUMS):
-        key, values = row[: len(names)], row[len(names) :]
+def _sums(rows: Any, *names: str, lean: bool = False) -> Iterator[tuple[tuple[Any, ...], Figures]]:
+    sums = {name: each for name, each in SUMS.items() if not (lean and name.startswith("all_"))}
+    for row in rows.values(*names).annotate(**sums).values_list(*names, *sums):
+        key, values = row[: len(names)], [*row[len(names) :], *(("", "") if lean else ())]
         runs, completed, failed, cancelled, interrupted, *rest, first, total = values
         figures = Figures(runs, first=unpack(first), total=unpack(total))
         figures.ends.update(

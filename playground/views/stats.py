@@ -74,7 +74,9 @@ class Report:
         self.period: Period = span.period
         self.now: Groups = groups_of(span.asked.finder, self.period)
         before = self.period.before
-        self.before: Groups = groups_of(span.asked.finder, before) if before else Groups()
+        self.before: Groups = (
+            groups_of(span.asked.finder, before, lean=True) if before else Groups()
+        )
 
     def rows(self, name: str) -> list[Row]:
         """By `connection`, `model`, `label` or `member`; the most runs first."""
