@@ -148,11 +148,16 @@ def together(figures: Iterable[Figures]) -> Figures:
     return found
 
 
-def nice_ticks(most: float, count: int = 4) -> Sequence[float]:
-    """From 0 to at least `most` in equal steps of 1, 2, 2.5 or 5 times a power of ten."""
+def nice_ticks(most: float, count: int = 4, whole: bool = False) -> Sequence[float]:
+    """From 0 to at least `most` in equal steps of 1, 2, 2.5 or 5 times a power of ten.
+
+    `whole`: of what there are no halves of.
+    """
     if most <= 0:
         return [0.0, 1.0]
     rough = most / count
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(s * power for s in (1, 2, 2.5, 5, 10) if s * power >= rough * (1 - 1e-9))
+    if whole:
+        step = math.ceil(step)
     return [step * number for number in range(math.ceil(most / step - 1e-9) + 1)]

@@ -176,6 +176,11 @@ def test_ticks_are_round(most: float, ticks: list[float]) -> None:
     assert list(nice_ticks(most)) == ticks
 
 
+def test_there_is_no_half_of_a_run() -> None:
+    assert list(nice_ticks(2, whole=True)) == [0, 1, 2]
+    assert list(nice_ticks(9, whole=True)) == [0, 3, 6, 9]
+
+
 # --- Equal to the list ---------------------------------------------------------------------
 
 SEARCHES = [

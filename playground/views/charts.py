@@ -139,7 +139,8 @@ def chart(
         heights = [sum(own[n] or 0 for _, own in kept) for n in range(len(steps))]
     else:
         heights = [point for _, own in kept for point in own if point is not None]
-    ticks = list(nice_ticks(max(heights)))
+    whole = all(isinstance(height, int) for height in heights)
+    ticks = list(nice_ticks(max(heights), whole=whole))
     lines = [Line(each, texts=[_said(v, said) for v in own]) for each, own in kept]
     draw = _bars if kind == "bars" else _curves
     draw(lines, [own for _, own in kept], ticks[-1])
