@@ -7,6 +7,7 @@ from typing import Any
 
 import hypothesis
 import pytest
+from django.conf import settings
 from django.core.management import call_command
 
 from playground import database
@@ -44,6 +45,9 @@ def pytest_unconfigure() -> None:
 @pytest.fixture(scope="session", autouse=True)
 def static_files() -> None:
     call_command("collectstatic", interactive=False, verbosity=0)
+    # It looks at every static file for each new test client: four fifths of the time of the tests
+    # of pages. The servers that tests start serve them as always.
+    settings.MIDDLEWARE.remove("servestatic.middleware.ServeStaticMiddleware")
 
 
 @pytest.fixture
