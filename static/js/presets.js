@@ -9,6 +9,7 @@
     const dialog = document.getElementById("presets-dialog"), form = dialog.querySelector("[data-preset-save]");
     const name = form.elements.namedItem("name");
     let before = null; // the preset that a save replaces or a delete takes away
+    let overtaken = false; // something was sent since the list was asked for: the answer to that says more
 
     const own = () => {
       const panel = host.panel(), initial = panel.initial(), automatic = new Set(panel.automatic());
@@ -29,7 +30,7 @@
       dialog.querySelector("[data-preset-target]").textContent = scope ? `Applied to column${scope.length > 1 ? "s" : ""} ${letters(scope)} only.` : "Applied to what all columns share. It replaces what is set; Undo brings it back.";
       dialog.querySelectorAll("[data-preset]").forEach((each) => { each.querySelector("[data-values]").textContent = summary(stored(each)) || "nothing set"; });
     };
-    const load = () => htmx.ajax("GET", dialog.dataset.url, { source: dialog, target: "#presets", swap: "outerHTML" });
+    const load = () => { overtaken = false; return htmx.ajax("GET", dialog.dataset.url, { source: dialog, target: "#presets", swap: "outerHTML" }); };
 
     /* --- Apply --- */
     const unknown = (values) => {
@@ -82,11 +83,15 @@
     dialog.addEventListener("submit", (event) => {
       const element = event.target.closest("[data-preset]");
       before = null;
+      overtaken = true;
       if (event.target === form) {
         const same = [...dialog.querySelectorAll("[data-preset]")].find((each) => mine(each) && each.dataset.name.toLowerCase() === name.value.trim().replace(/\s+/g, " ").toLowerCase());
         before = { kind: "saved", preset: same ? taken(same) : null };
       } else if (event.target.matches("[data-delete-preset]")) before = { kind: "deleted", preset: taken(element) };
     }, true);
+    document.addEventListener("htmx:beforeSwap", (event) => {
+      if (overtaken && event.detail.requestConfig.elt === dialog && event.detail.requestConfig.verb === "get") event.detail.shouldSwap = false;
+    });
     document.addEventListener("htmx:afterSwap", (event) => {
       const list = document.getElementById("presets");
       if (!list || !dialog.open || !dialog.contains(list) || event.detail.target.id !== "presets") return;

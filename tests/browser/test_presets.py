@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.browser.steps import finished, run
 from tests.fake_provider import FakeProvider, words
@@ -159,6 +159,23 @@ def test_a_name_that_will_not_do_is_told_and_kept(page: Page) -> None:
     dialog.get_by_role("button", name="Save").click()
     expect(dialog).to_contain_text("Give the preset a name.")
     expect(dialog.get_by_label("Save the parameters that are set")).to_be_focused()
+
+
+def test_a_list_that_comes_late_takes_no_sentence_away(page: Page) -> None:
+    held: dict[str, Route] = {}
+    page.route(
+        lambda url: url.endswith("/presets/"),
+        lambda route: held.setdefault(route.request.method, route),
+    )
+    box(page, "temperature").fill("0.4")
+    dialog = presets(page)
+    with page.expect_request(lambda request: request.method == "POST"):
+        dialog.get_by_role("button", name="Save").click()
+    with page.expect_response(lambda answer: answer.request.method == "GET"):
+        held["GET"].continue_()
+    held["POST"].continue_()
+    expect(dialog).to_contain_text("Give the preset a name.")
+    expect(dialog).not_to_contain_text("Saved.")
 
 
 def test_none_and_reset_all_send_nothing_and_can_be_undone(page: Page) -> None:
