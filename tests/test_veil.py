@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from playground.completion import Batch, StreamEvent, fold
@@ -71,6 +71,8 @@ def test_however_a_text_is_cut_no_secret_is_left(text: str, places: list[int]) -
 
 
 @given(st.sampled_from(TEXTS), st.lists(st.integers(0, 400), max_size=12))
+@example("x abcdefgh-0123456789 y sk-Canary/77+ab cd= z", [3, 28])
+@example("x abcdefgh-0123456789 y sk-C", [3])
 def test_tokens_and_arguments_of_tools_hold_none_either(text: str, places: list[int]) -> None:
     pieces = cut(text, places)
     tokens = [{"token": piece, "logprob": -1.0, "bytes": None, "top": []} for piece in pieces]

@@ -73,7 +73,7 @@ class LlmLogs:
 
     def count(self) -> int:
         return sum(
-            self._database.execute(f"SELECT count(*) FROM {table}").fetchone()[0]  # noqa: S608
+            self._database.execute(f"SELECT count(*) FROM {table}").fetchone()[0]  # noqa: S608 (a name of ours)
             for table in ("responses", "turns")
             if self._has(table)
         )
@@ -88,7 +88,7 @@ class LlmLogs:
             found += [
                 ((table, str(row["id"])), row)
                 for row in self._database.execute(
-                    f"SELECT * FROM {table} WHERE id > ? ORDER BY id LIMIT ?",  # noqa: S608
+                    f"SELECT * FROM {table} WHERE id > ? ORDER BY id LIMIT ?",  # noqa: S608 (a name of ours)
                     (start, limit - len(found)),
                 )
             ]
@@ -121,7 +121,7 @@ class LlmLogs:
         if not (self._columns[table] and self._columns["fragments"]):
             return str(text or "")
         found = self._database.execute(
-            f"SELECT content FROM {table} JOIN fragments ON fragments.id = fragment_id"  # noqa: S608
+            f"SELECT content FROM {table} JOIN fragments ON fragments.id = fragment_id"  # noqa: S608 (a name of ours)
             ' WHERE response_id = ? ORDER BY "order"',
             (row["id"],),
         )
@@ -139,7 +139,7 @@ class LlmLogs:
     def _attachments(self, table: str, response: str) -> int:
         if not self._columns[table]:
             return 0
-        counted = f"SELECT count(*) FROM {table} WHERE response_id = ?"  # noqa: S608
+        counted = f"SELECT count(*) FROM {table} WHERE response_id = ?"  # noqa: S608 (a name of ours)
         found = self._database.execute(counted, (response,))
         return int(found.fetchone()[0])
 

@@ -138,11 +138,9 @@ class Veil:
     def _rest(self, keys: Iterable[tuple[Any, ...]], after: StreamEvent) -> Iterator[StreamEvent]:
         for key in keys:
             strand = self._strands.pop(key)
-            data: Any = strand.rest()
+            data: Any = strand.rest_of_tokens() if key[0] == "logprobs" else strand.rest()
             if key[0] == "tool_call":
                 data = data and [{"index": key[2], "function": {"arguments": data}}]
-            elif key[0] == "logprobs":
-                data = strand.waiting
             if data:
                 yield StreamEvent(key[0], data, key[1], after.at)
 
@@ -194,6 +192,7 @@ class Strand:
         self.hits = False  # the last piece completed a secret
         self.waiting: list[Any] = []  # tokens whose text is held back
         self._words = ""  # of the tokens that wait, without a secret
+        self._known: dict[str, Any] = {}  # of the one token that those that wait have become
 
     def feed(self, piece: str) -> str:
         before = self._shown + self._held
@@ -213,9 +212,16 @@ class Strand:
             self._words += out_now
             self.waiting.append(token)
             if hits:
-                known = {"logprob": token.get("logprob"), "bytes": None, "top": []}
-                self.waiting = [{"token": self._words, **known}]
+                self._known = {"logprob": token.get("logprob"), "bytes": None, "top": []}
+            if self._known:  # also where it ends in what may begin another secret
+                self.waiting = [{"token": self._words, **self._known}]
             if not self._held:
                 out += self.waiting
-                self.waiting, self._words = [], ""
+                self.waiting, self._words, self._known = [], "", {}
         return out
+
+    def rest_of_tokens(self) -> list[Any]:
+        held = self.rest()
+        if self._known:
+            self.waiting = [{"token": self._words + held, **self._known}]
+        return self.waiting
