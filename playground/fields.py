@@ -32,8 +32,20 @@ def cipher() -> MultiFernet:
     return _cipher(tuple(settings.ENCRYPTION_KEYS))
 
 
+SEALED = "encrypted:"  # marks a token in what `dumpdata` writes and `loaddata` reads
+
+
 class EncryptedTextField(models.TextField):
-    """Plain text in Python, a Fernet token in the database; empty stays empty."""
+    """Plain text in Python, a Fernet token in the database and in dumps; empty stays empty."""
+
+    def value_to_string(self, obj: models.Model) -> str:
+        token = self.get_prep_value(self.value_from_object(obj))
+        return f"{SEALED}{token}" if token else ""
+
+    def to_python(self, value: Any) -> Any:
+        if isinstance(value, str) and value.startswith(SEALED):
+            return self.from_db_value(value.removeprefix(SEALED))
+        return super().to_python(value)
 
     def get_prep_value(self, value: Any) -> Any:
         if isinstance(value, Unreadable):

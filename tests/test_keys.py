@@ -2,9 +2,11 @@
 
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from django.core.exceptions import ValidationError
+from django.core.management import call_command
 from django.db import connection as database
 from django.utils import timezone
 
@@ -174,3 +176,20 @@ def test_the_default_model_is_one_of_the_allowed(connection: Connection) -> None
     connection.allowed_models, connection.default_model = "a\nb", "c"
     with pytest.raises(ValidationError, match="default model"):
         connection.full_clean()
+
+
+def test_a_dump_holds_no_secret_and_is_read_back(connection: Connection, tmp_path: Path) -> None:
+    connection.extra_headers = "X-Gate: sesame-open-now"
+    connection.save()
+    connection.set_key("sk-dumped-1234567890")
+    dump = tmp_path / "dump.json"
+    call_command("dumpdata", "playground.connection", "playground.apikey", output=str(dump))
+    assert "dumped" not in dump.read_text()
+    assert "sesame" not in dump.read_text()
+    Connection.objects.all().delete()
+    call_command("loaddata", str(dump), verbosity=0)
+    again = Connection.objects.get(name=connection.name)
+    assert again.extra_headers == "X-Gate: sesame-open-now"
+    key = again.key()
+    assert key
+    assert key.secret_for(again.base_url) == "sk-dumped-1234567890"

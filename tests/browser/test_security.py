@@ -152,7 +152,7 @@ REQUIRED = {
     r"form-action 'self'.*frame-ancestors 'none'",
     "x-frame-options": "DENY",
     "x-content-type-options": "nosniff",
-    "referrer-policy": "same-origin",
+    "referrer-policy": "^(same-origin|no-referrer)$",
     "permissions-policy": r"camera=\(\)",
     "cross-origin-opener-policy": "same-origin",
 }
