@@ -242,8 +242,8 @@ def test_a_blind_panel_with_two_judges_by_keyboard_alone(
     for page in (first, second):
         tab_to(page, "Reveal the names")
         page.keyboard.press("Enter")
-        page.wait_for_url("**/result/")
-    first.reload()
+        page.wait_for_url("**/result/", timeout=60_000)  # the ranking is a program of its own
+    first.reload(timeout=60_000)
     ranking = first.locator(".ranking tbody tr")
     expect(ranking.first).to_contain_text("beta-9b")
     numbers = ranking.first.locator("td.num").all_inner_texts()
