@@ -70,7 +70,9 @@ def run(
 
 
 def record(server: Server, pk: int) -> dict[str, Any]:
+    """Its row and its choices, but for whether the search knows it: that comes after its end."""
     [row] = server.rows("SELECT * FROM playground_run WHERE id = ?", pk)
+    del row["indexed"]
     query = "SELECT * FROM playground_choice WHERE run_id = ? ORDER BY id"
     return {**row, "choices": server.rows(query, pk)}
 
