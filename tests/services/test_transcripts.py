@@ -9,7 +9,7 @@ from tests.follower import Follower
 from tests.server import Person, Server, document, fake_process
 
 STREAMS = 150
-WORDS = 160
+WORDS = 240
 RATE = 20.0  # words a second of each stream
 WANTED = "".join(f"w{i} " for i in range(WORDS))
 
