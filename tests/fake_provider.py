@@ -281,6 +281,7 @@ class FakeProvider:
         self._started: Future[int] = Future()
         self._thread = threading.Thread(target=self._run, name="fake-provider", daemon=True)
         self._failure: BaseException | None = None
+        self._serving: set[asyncio.Task[None]] = set()
         self.open = 0  # replies that have begun and are not over
         self.models: list[str | dict[str, Any]]
         self.requests: list[Received] = []
@@ -353,14 +354,26 @@ class FakeProvider:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         host, port = self._address
         server = await asyncio.start_server(
-            lambda reader, writer: _Connection(self, reader, writer).serve(),
-            *(host, port),
-            limit=HEAD_LIMIT,
-            backlog=1024,
+            self._connected, host, port, limit=HEAD_LIMIT, backlog=1024
         )
         self._started.set_result(server.sockets[0].getsockname()[1])
         await self._stop.wait()
         server.close()
+        for serving in self._serving:
+            serving.cancel()
+        await asyncio.gather(*self._serving)
+        await asyncio.sleep(0)  # only now are the sockets closed: none is left to the collector
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        serving = asyncio.current_task()
+        assert serving
+        self._serving.add(serving)
+        try:
+            await _Connection(self, reader, writer).serve()
+        finally:
+            self._serving.discard(serving)
+            if self._stop.is_set():
+                writer.transport.abort()  # what is not yet sent will not be
 
     def begin(self, request: Received) -> None:
         with self._changed:

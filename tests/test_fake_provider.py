@@ -353,3 +353,25 @@ def test_it_runs_as_a_program() -> None:
         assert b"w1 " in connection.getresponse().read()
         connection.close()
         process.terminate()
+
+
+def test_its_end_closes_what_clients_left_open() -> None:
+    with FakeProvider() as provider:
+        provider.reply_with(Reply(pieces=[b"x"], end="hold"))
+        idle, held = connect(provider), connect(provider)
+        with post(held) as stream:
+            read_head(stream)
+            provider.wait_for_request()
+    with idle, held:
+        assert is_over(idle)
+        assert is_over(held)
+
+
+def is_over(sock: socket.socket) -> bool:
+    """Wait for the end, clean or by a reset; a socket that stays open is a timeout."""
+    try:
+        while sock.recv(1024):
+            pass
+    except ConnectionResetError:
+        pass
+    return True
