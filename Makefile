@@ -16,7 +16,7 @@ test:
 	@sh deploy/system.sh
 	@$(MAKE) --no-print-directory lint
 	@$(PYTHON_BIN) -m tests.audit
-	@$(PYTHON_BIN) -m pytest $(ARGS)
+	@$(PYTHON_BIN) -m tests $(ARGS)
 
 lint:
 	@sh deploy/venv.sh dev
