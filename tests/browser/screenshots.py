@@ -446,7 +446,7 @@ def likely(page: Page, root: str) -> None:
 def heat(page: Page, root: str) -> None:
     likely(page, root)
     for position in range(2):
-        page.locator('[data-view="probabilities"]').nth(position).click()
+        page.locator('button[data-view="probabilities"]').nth(position).click()
     page.wait_for_selector(".tokens:not([aria-busy]) >> nth=1")
 
 
@@ -624,6 +624,8 @@ def shoot(
             for name, go in STATES.items():
                 if only and not re.search(only, name):
                     continue
+                page.goto("about:blank")  # the page before writes its draft as it goes
+                page.wait_for_timeout(200)
                 forget()
                 go(page, root)
                 page.wait_for_timeout(300)

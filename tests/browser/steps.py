@@ -53,4 +53,4 @@ def number(page: Page, path: str, value: str) -> None:
     with parameters(page):
         row = page.locator(f'[data-path="{path}"]')
         row.evaluate("each => { each.closest('[data-group]').open = true; }")
-        row.locator('[data-control="number"] [data-box]').fill(value)
+        row.locator("[data-box]:visible").fill(value)
