@@ -6,7 +6,7 @@ middle of a bin. Bins grow by 2 %, so that a percentile is off by 1 % at most.
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cache
@@ -41,13 +41,27 @@ def pack(bins: Counter[int]) -> str:
     )
 
 
+def _parsed(text: str) -> Iterator[tuple[int, int]]:
+    """(bin, count), a bin perhaps several times."""
+    for part, times in Counter(text.split()).items():
+        number, _, count = part.partition("*")
+        yield int(number), int(count) * times if count else times
+
+
 def unpack(text: str) -> Counter[float]:
     """{ms: count}"""
     found: Counter[float] = Counter()
-    for part, times in Counter(text.split()).items():
-        number, _, count = part.partition("*")
-        found[middle(int(number))] += int(count or 1) * times
+    for number, count in _parsed(text):
+        found[middle(number)] += count
     return found
+
+
+def repack(text: str) -> str:
+    """The same, shorter: each bin once."""
+    found: Counter[int] = Counter()
+    for number, count in _parsed(text):
+        found[number] += count
+    return pack(found)
 
 
 def percentile(values: Counter[float], share: float) -> float | None:

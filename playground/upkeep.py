@@ -11,7 +11,7 @@ from datetime import timedelta
 
 from playground.database import in_thread
 from playground.exchange.importing import step
-from playground.models import Chore, Job, Retention, Stale, Transfer
+from playground.models import Block, Chore, Job, Retention, Stale, Transfer
 from playground.models.retention import erase_batch
 
 logger = logging.getLogger(__name__)
@@ -56,10 +56,11 @@ class Upkeep:
 
     async def _roll_up(self) -> None:
         """Not without end: while runs go on, each look finds a new mark."""
-        for _ in range(ROUNDS):
-            if not await in_thread(Stale.objects.roll_up):
-                return
-            await asyncio.sleep(PAUSE)
+        for each in (Stale.objects.roll_up, Block.objects.build):
+            for _ in range(ROUNDS):
+                if not await in_thread(each):
+                    break
+                await asyncio.sleep(PAUSE)
 
     async def _carry_out(self, job: Job) -> None:
         try:

@@ -13,6 +13,8 @@ from django.utils import timezone
 
 from playground.figures import SHORTEST_MS, Figures, together
 from playground.models import (
+    Block,
+    BlockTally,
     Comparison,
     Connection,
     Job,
@@ -23,13 +25,15 @@ from playground.models import (
     Stale,
     Tally,
     User,
+    blocks,
     tallies,
 )
 from playground.models import statistics as module
+from playground.models.blocks import Cover, State
+from playground.models.counts import quarter_of
 from playground.models.finder import Finder
 from playground.models.retention import erase_batch
 from playground.models.statistics import Groups, groups_of
-from playground.models.tallies import quarter_of
 from playground.periods import Period
 from playground.query import parse
 from tests.runs import make_run
@@ -79,7 +83,7 @@ def always(monkeypatch: pytest.MonkeyPatch) -> None:
 def compared(user: User, mine: bool = False) -> None:
     """The roll-up, as it is, against the runs themselves."""
     finder = Finder(user, parse("", date(2026, 4, 3)), mine=mine)
-    rolled = groups_of(finder, PERIOD)
+    rolled = groups_of(finder, PERIOD, daily=True)
     assert rolled.rolled_up
     read = Groups()
     begin, end = module.midnight(PERIOD.first), module.midnight(PERIOD.end)
@@ -147,17 +151,23 @@ def test_it_agrees_with_the_runs_after_anything(
         any_change(dice, [alice, bob], labels, connection)
         if dice.random() < 0.3:
             Stale.objects.roll_up()
+        if dice.random() < 0.3:
+            Block.objects.build(rest=dice.choice((timedelta(), timedelta(hours=1))))
         if number % 15 == 14:
             with timezone.override(dice.choice(ZONES)):
                 for user in (alice, bob):
                     compared(user)
                     compared(user, mine=True)
     roll_up()
+    while Block.objects.build(rest=timedelta()):
+        pass
     assert not Stale.objects.exists()
+    assert not Block.objects.filter(ready=False).exists()
     before = rows()
     for zone in ZONES:
         with timezone.override(zone):
             compared(bob)
+            compared(bob, mine=True)
     call_command("rebuild_statistics")
     assert rows() == before
 
@@ -165,7 +175,7 @@ def test_it_agrees_with_the_runs_after_anything(
 def rows() -> list[Any]:
     """The whole roll-up but its keys."""
     found = []
-    for model in (Tally, LabelTally):
+    for model in (Tally, LabelTally, BlockTally):
         names = [f.attname for f in model._meta.concrete_fields if f.attname != "id"]
         found.append(sorted(model._default_manager.values_list(*names), key=repr))
     return found
@@ -249,6 +259,103 @@ def test_quarters_before_1970_go_down(alice: User) -> None:
     moment = datetime(1969, 12, 31, 23, 59, tzinfo=UTC)
     make_run(alice, created_at=moment)
     assert {mark.quarter for mark in Stale.objects.all()} == {quarter_of(moment)} == {-1}
+
+
+# --- Blocks --------------------------------------------------------------------------------
+
+
+def sum_up() -> None:
+    roll_up()
+    while Block.objects.build(rest=timedelta()):
+        pass
+
+
+def test_a_year_is_read_from_large_blocks(alice: User, always: None) -> None:
+    """Neither quarters nor runs: those are taken away here."""
+    team = alice.current_team_id
+    for day in range(0, 320, 4):
+        make_run(alice, created_at=datetime(2025, 1, 10, 1, tzinfo=UTC) + timedelta(days=day))
+    sum_up()
+    Tally.objects.all().delete()
+    LabelTally.objects.all().delete()
+    finder = Finder(alice, parse("", date(2026, 4, 3)))
+    year = Period(date(2025, 1, 1), date(2025, 12, 31), "year")
+    groups = groups_of(finder, year)
+    assert groups.whole.runs == 80
+    assert sum(each.runs for each in groups.models.values()) == 80
+    assert {key: each.runs for key, each in groups.members.items()} == {alice.pk: 80}
+    assert {key: each.runs for key, each in groups.labels.items()} == {0: 80}
+    assert {day.weekday() for day, _ in groups.days} <= {0, 2}  # weeks; the year began on a Wednesday
+    sizes = BlockTally.objects.filter(team_id=team, by="connection").values_list("size", flat=True)
+    assert set(sizes) == {4, 24, 96, 768}
+
+
+def test_a_block_is_left_alone_for_a_while_and_until_it_is_over(alice: User) -> None:
+    make_run(alice, created_at=BEGIN)
+    roll_up()
+    assert Block.objects.filter(ready=False).count() == 4
+    assert Block.objects.build() == 0
+    assert Block.objects.build(rest=timedelta()) == 1
+    Block.objects.all().delete()
+    make_run(alice, created_at=timezone.now())
+    roll_up()
+    assert Block.objects.build(rest=timedelta()) == 0
+
+
+def test_a_block_that_changed_meanwhile_is_not_ready(alice: User, monkeypatch: Any) -> None:
+    make_run(alice, created_at=BEGIN)
+    roll_up()
+    original = blocks._summed
+
+    def meanwhile(*arguments: Any) -> Any:
+        found = list(original(*arguments))
+        make_run(alice, created_at=BEGIN)
+        roll_up()
+        return found
+
+    monkeypatch.setattr(blocks, "_summed", meanwhile)
+    assert Block.objects.build(rest=timedelta()) == 1
+    assert not Block.objects.filter(ready=True).exists()
+    assert not BlockTally.objects.exists()
+
+
+def test_blocks_that_change_while_they_are_read_are_read_again(
+    alice: User, always: None, monkeypatch: Any
+) -> None:
+    make_run(alice, created_at=BEGIN)
+    sum_up()
+    original = module._Reading._team
+
+    def meanwhile(self: Any, state: Any) -> None:
+        monkeypatch.setattr(module._Reading, "_team", original)
+        make_run(alice, created_at=BEGIN)
+        sum_up()
+        original(self, state)
+
+    monkeypatch.setattr(module._Reading, "_team", meanwhile)
+    groups = groups_of(Finder(alice, parse("", date(2026, 4, 3))), PERIOD)
+    # The old or the new sum, each whole: never a part.
+    assert {figures.runs for figures in groups.models.values()} == {groups.whole.runs}
+
+
+def test_any_stretch_is_covered_once() -> None:
+    dice = random.Random(7)
+    for _ in range(200):
+        first = dice.randrange(-3000, 3000)
+        end = first + dice.randrange(0, 4000)
+        unready = frozenset(
+            (size, dice.randrange(-4, 8) * size) for size in dice.choices(blocks.SIZES, k=5)
+        )
+        stale = sorted({dice.randrange(first - 5, end + 5) for _ in range(3)})
+        cover = Cover(blocks.SIZES, State(unready, None, 0), stale)
+        cover.add(first, end, "x")
+        found = [quarter for a, b, _ in cover.pieces for quarter in range(a, b)]
+        for size, starts in cover.blocks.items():
+            for start in starts:
+                assert (size, start) not in unready
+                assert not set(stale) & set(range(start, start + size))
+                found += range(start, start + size)
+        assert sorted(found) == list(range(first, end))
 
 
 def test_parts_come_to_the_whole() -> None:

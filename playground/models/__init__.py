@@ -3,9 +3,11 @@
 from playground.models import access
 from playground.models.annotations import Comment, Rating
 from playground.models.audit import AuditEntry
+from playground.models.blocks import Block, BlockTally
 from playground.models.choices import Choice
 from playground.models.chores import Chore
 from playground.models.connections import Connection
+from playground.models.counts import LabelTally, Tally
 from playground.models.drafts import Draft
 from playground.models.factors import RecoveryCode, SecondFactor
 from playground.models.gate import OverLimit
@@ -25,7 +27,7 @@ from playground.models.runs import Comparison, Run, RunEvent
 from playground.models.search import RunFact, SearchText
 from playground.models.seen import Seen
 from playground.models.shares import Share
-from playground.models.tallies import LabelTally, Stale, Tally
+from playground.models.tallies import Stale
 from playground.models.teams import LastOwner, LoginLink, Membership, Team, User, first_start
 from playground.models.throttle import Attempts
 from playground.models.transfers import Transfer
@@ -37,6 +39,8 @@ __all__ = [
     "AuditEntry",
     "Ballot",
     "Batch",
+    "Block",
+    "BlockTally",
     "Choice",
     "Chore",
     "Comment",

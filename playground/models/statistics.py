@@ -3,35 +3,43 @@ runs that the list of the search shows. Both count the same runs, those that the
 """
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from typing import Any, NamedTuple
 
-from django.db.models import Aggregate, F, Q, Sum, TextField
+from django.db.models import F, Q
 from django.utils import timezone
 
-from playground.figures import Figures, near, together, unpack
-from playground.models.finder import Finder
-from playground.models.labels import RunLabel
-from playground.models.runs import Visibility
-from playground.models.tallies import (
+from playground.figures import Figures, near, together
+from playground.models.blocks import Block, BlockTally, By, Cover, State, sizes_of
+from playground.models.counts import (
+    BINS,
     COUNTED,
     QUARTER,
+    WHOLE,
     LabelTally,
-    Stale,
     Tally,
     begin_of,
+    figures_of,
     parts,
     quarter_of,
     spans,
+    sums,
 )
+from playground.models.finder import Finder
+from playground.models.labels import RunLabel
+from playground.models.runs import Visibility
+from playground.models.tallies import Stale
 from playground.periods import Period
 
 FEW = 10_000  # runs that are read one by one in any case
 EXACT = 10_000  # of them; the latencies of what comes after are put into bins, to save memory
 MOST_STALE = 200  # quarters beside the roll-up that are read from the runs
 A_DAY = 96  # quarters, but where clocks change
+ONE = timedelta(days=1)
+TRIES = 3  # to read blocks while nothing changes
+SPARSE = 400  # blocks of a size that are named one by one
 
 
 class Where(NamedTuple):
@@ -52,6 +60,15 @@ class Groups:
     rolled_up: bool = False
     walked: int = 0  # runs looked through where the search ended early; 0 where it did not
 
+    def by(self, by: By) -> Any:
+        return {By.MODEL: self.models, By.AUTHOR: self.members, By.LABEL: self.labels}[by]
+
+    def join(self, other: "Groups") -> None:
+        for name in ("days", "models", "members", "labels"):
+            mine = getattr(self, name)
+            for key, figures in getattr(other, name).items():
+                mine[key].add(figures)
+
     @property
     def whole(self) -> Figures:
         return together(self.days.values())
@@ -63,10 +80,11 @@ class Groups:
         return found
 
 
-def groups_of(finder: Finder, period: Period, lean: bool = False) -> Groups:
+def groups_of(finder: Finder, period: Period, lean: bool = False, daily: bool = False) -> Groups:
     """Of the runs of a search in these days of the current time zone.
 
-    `lean`: models, members and labels may be without latencies.
+    `lean`: models, members and labels may be without latencies. `daily`: each day is asked for,
+    not only each step of a plot.
     """
     begin, end = midnight(period.first), midnight(period.end)
     groups = Groups()
@@ -75,7 +93,7 @@ def groups_of(finder: Finder, period: Period, lean: bool = False) -> Groups:
         groups.walked = _read_runs(groups, finder, begin, end)
         return groups
     groups.rolled_up = True
-    _read_tallies(groups, finder, period, stale, lean)
+    _Reading(finder, period, stale, lean, daily).into(groups)
     for first, after in spans(stale):
         _read_runs(groups, finder, begin_of(first), begin_of(after))
     return groups
@@ -139,55 +157,99 @@ def _labels(runs: list[int]) -> dict[int, list[int]]:
 # --- From the roll-up ------------------------------------------------------------------------
 
 
-class Joined(Aggregate):
-    """Texts with a blank between."""
+class _Reading:
+    """What the roll-up knows of a search without filters, in some days, but for stale quarters."""
 
-    function = "STRING_AGG"
-    template = "%(function)s(%(expressions)s, ' ')"
-    output_field = TextField()
+    def __init__(
+        self, finder: Finder, period: Period, stale: list[int], lean: bool, daily: bool
+    ) -> None:
+        self.finder, self.period, self.stale, self.lean = finder, period, stale, lean
+        self.begin, self.end = (quarter_of(midnight(day)) for day in (period.first, period.end))
+        self.steps = list(period.each_day()) if daily else period.steps()
+        self.groups = Groups()
 
-    def as_sqlite(self, compiler: Any, connection: Any, **context: Any) -> Any:
-        return super().as_sql(compiler, connection, function="GROUP_CONCAT", **context)
+    def into(self, groups: Groups) -> None:
+        """Add it all. Blocks are read by several queries: again, where one of them has changed."""
+        whole = self.finder.team_id, self.begin, self.end
+        state = Block.objects.state(*whole)
+        for _ in range(TRIES):
+            self.groups = Groups()
+            self._read(state)
+            before, state = state, Block.objects.state(*whole)
+            if before == state:
+                break
+        groups.join(self.groups)
 
+    def _read(self, state: State) -> None:
+        own = Q(author_id=self.finder.user.pk)
+        if self.finder.mine:
+            self._own(own)
+        else:
+            self._own(own & Q(visibility=Visibility.PRIVATE))
+            self._team(state)
 
-SUMS = {
-    **{
-        f"sum_{name}": Sum(name)
-        for name in (
-            "runs", "completed", "failed", "cancelled", "interrupted", "tokens_in", "tokens_out",
-            "cost_units", "priced",
-        )
-    },
-    "all_first": Joined("first_bins"),
-    "all_total": Joined("total_bins"),
-}  # fmt: skip
+    def _rows(self, model: Any, first: int, end: int, whose: Q) -> Any:
+        rows = model.objects.filter(whose, team_id=self.finder.team_id)
+        rows = rows.filter(quarter__gte=first, quarter__lt=end).order_by()
+        return rows.exclude(quarter__in=self.stale) if self.stale else rows
 
+    def _own(self, whose: Q) -> None:
+        """Straight from the quarters: of one author there are few."""
+        for first_day, first, count in _stretches(self.period):
+            day = (F("quarter") - first) / A_DAY if count > 1 else F("quarter") * 0
+            end = first + count * A_DAY if count > 1 else quarter_of(midnight(first_day + ONE))
+            rows = self._rows(Tally, first, end, whose).annotate(day=day)
+            for (number, *where), values in sums(rows, "day", "connection_name", "provider"):
+                day = first_day + number * ONE
+                self.groups.days[day, Where(*where)].add(figures_of(values))
+        whole = self.begin, self.end, whose
+        self._others(Tally, whole, {By.MODEL: "model", By.AUTHOR: "author_id"})
+        self._others(LabelTally, whole, {By.LABEL: "label_id"})
 
-def _read_tallies(
-    groups: Groups, finder: Finder, period: Period, stale: list[int], lean: bool
-) -> None:
-    begin, end = quarter_of(midnight(period.first)), quarter_of(midnight(period.end))
+    def _others(self, model: Any, of: tuple[int, int, Q], names: dict[By, str]) -> None:
+        for key, values in sums(self._rows(model, *of), *names.values(), lean=self.lean):
+            figures = figures_of(values)
+            for by, one in zip(names, key, strict=True):
+                self.groups.by(by)[one].add(figures)
 
-    def rows(model: Any, first: int, after: int) -> Any:
-        found = model.objects.filter(team_id=finder.team_id, quarter__gte=first, quarter__lt=after)
-        own = Q(author_id=finder.user.pk)
-        found = found.filter(own if finder.mine else own | Q(visibility=Visibility.TEAM))
-        return found.exclude(quarter__in=stale).order_by() if stale else found.order_by()
+    def _team(self, state: State) -> None:
+        team = Q(visibility=Visibility.TEAM)
+        cover = Cover(sizes_of(By.CONNECTION), state, self.stale)
+        starts = [quarter_of(midnight(day)) for day in self.steps]
+        for step, first, end in zip(self.steps, starts, [*starts[1:], self.end], strict=True):
+            cover.add(first, end, step)
+        names = "name", "provider"
+        for step, where, values in self._blocks(cover, By.CONNECTION, names):
+            self.groups.days[step, Where(*where)].add(figures_of(values))
+        for first, end, step in cover.pieces:
+            rows = self._rows(Tally, first, end, team)
+            for where, values in sums(rows, "connection_name", "provider"):
+                self.groups.days[step, Where(*where)].add(figures_of(values))
+        cover = Cover(sizes_of(By.MODEL), state, self.stale)
+        cover.add(self.begin, self.end, None)
+        for by, name in ((By.MODEL, "name"), (By.AUTHOR, "key"), (By.LABEL, "key")):
+            for _, [one], values in self._blocks(cover, by, (name,), self.lean):
+                self.groups.by(by)[one].add(figures_of(values))
+        for first, end, _ in cover.pieces:
+            self._others(Tally, (first, end, team), {By.MODEL: "model", By.AUTHOR: "author_id"})
+            self._others(LabelTally, (first, end, team), {By.LABEL: "label_id"})
 
-    for first_day, first, count in _stretches(period):
-        day = (F("quarter") - first) / A_DAY if count > 1 else F("quarter") * 0
-        after = first + count * A_DAY if count > 1 else quarter_of(midnight(first_day + DAY))
-        found = rows(Tally, first, after).annotate(day=day)
-        for (number, *where), figures in _sums(found, "day", "connection_name", "provider"):
-            groups.days[first_day + number * DAY, Where(*where)].add(figures)
-    for (model, author), figures in _sums(rows(Tally, begin, end), "model", "author_id", lean=lean):
-        groups.models[model].add(figures)
-        groups.members[author].add(figures)
-    for (label,), figures in _sums(rows(LabelTally, begin, end), "label_id", lean=lean):
-        groups.labels[label].add(figures)
-
-
-DAY = timedelta(days=1)
+    def _blocks(
+        self, cover: Cover, by: By, names: Sequence[str], lean: bool = False
+    ) -> Iterator[tuple[Any, Any, list[Any]]]:
+        """(name of the stretch, values of `names`, WHOLE and BINS)"""
+        for size, wanted in cover.blocks.items():
+            if not wanted:
+                continue
+            rows = BlockTally.objects.filter(team_id=self.finder.team_id, by=by, size=size)
+            rows = rows.filter(quarter__gte=min(wanted), quarter__lte=max(wanted))
+            if len(wanted) < SPARSE:
+                rows = rows.filter(quarter__in=list(wanted))
+            read = ("quarter", *names, *WHOLE, *(() if lean else BINS))
+            for row in rows.order_by().values_list(*read):
+                if row[0] in wanted:
+                    values = [*row[1 + len(names) :], *(("", "") if lean else ())]
+                    yield wanted[row[0]], row[1 : 1 + len(names)], values
 
 
 def _stretches(period: Period) -> Iterator[tuple[date, int, int]]:
@@ -200,21 +262,5 @@ def _stretches(period: Period) -> Iterator[tuple[date, int, int]]:
             if starts[number + count + 1] - starts[number + count] != A_DAY:
                 break
             count += 1
-        yield period.first + number * DAY, starts[number], max(count, 1)
+        yield period.first + number * ONE, starts[number], max(count, 1)
         number += max(count, 1)
-
-
-def _sums(rows: Any, *names: str, lean: bool = False) -> Iterator[tuple[tuple[Any, ...], Figures]]:
-    sums = {name: each for name, each in SUMS.items() if not (lean and name.startswith("all_"))}
-    for row in rows.values(*names).annotate(**sums).values_list(*names, *sums):
-        key, values = row[: len(names)], [*row[len(names) :], *(("", "") if lean else ())]
-        runs, completed, failed, cancelled, interrupted, *rest, first, total = values
-        figures = Figures(runs, first=unpack(first), total=unpack(total))
-        figures.ends.update(
-            completed=completed, failed=failed, cancelled=cancelled, interrupted=interrupted
-        )
-        live = runs - completed - failed - cancelled - interrupted
-        if live:
-            figures.ends["running"] = live
-        figures.tokens_in, figures.tokens_out, figures.cost_units, figures.priced = map(int, rest)
-        yield key, figures

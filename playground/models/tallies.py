@@ -1,4 +1,4 @@
-"""The roll-up: what runs come to, for each quarter of an hour in UTC.
+"""The roll-up: what runs come to, and how it is kept up.
 
 Triggers of the database (migration 0012) note each quarter of a team in which a run or a label of a
 run has changed, in the transaction of the change, whoever made it. `Stale.roll_up` counts such
@@ -6,121 +6,33 @@ quarters again; until then they are read from the runs. So what is read is alway
 code that changes runs has to know of it.
 """
 
-import math
-from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from django.db import models, transaction
+from django.db.models import Max, Min
 
-from playground.completion import RunStatus
-from playground.figures import Figures, bin_of, pack
+from playground.models.blocks import Block
+from playground.models.counts import (
+    COUNTED,
+    Bucket,
+    LabelTally,
+    Tally,
+    begin_of,
+    parts,
+    quarter_of,
+    spans,
+)
 from playground.models.labels import RunLabel
 from playground.models.runs import Run
 
-QUARTER = 900  # seconds
 STEP = 60  # quarters of a team that one transaction counts
 MOST_MARKS = 5_000  # that one transaction takes away
-COUNTED = (
-    "status", "prompt_tokens", "completion_tokens", "cost", "first_token_ms", "total_ms",
-)  # fmt: skip
-SHARED = ("author_id", "visibility")
-
-
-def quarter_of(moment: datetime) -> int:
-    return math.floor(moment.timestamp() / QUARTER)
-
-
-def begin_of(quarter: int) -> datetime:
-    return datetime.fromtimestamp(quarter * QUARTER, UTC)
-
-
-def spans(quarters: Iterable[int]) -> list[tuple[int, int]]:
-    """(first, after the last) of neighbours that are there."""
-    found: list[tuple[int, int]] = []
-    for quarter in sorted(set(quarters)):
-        if found and found[-1][1] == quarter:
-            found[-1] = (found[-1][0], quarter + 1)
-        else:
-            found.append((quarter, quarter + 1))
-    return found
-
-
-def parts(ids: Sequence[int], size: int) -> Iterator[Sequence[int]]:
-    for start in range(0, len(ids), size):
-        yield ids[start : start + size]
-
-
-class Count(models.Model):
-    """Sums of some runs of a quarter; nothing of the trash is in them."""
-
-    # No foreign keys: a roll-up may be behind what is deleted.
-    team_id = models.BigIntegerField()
-    quarter = models.IntegerField()  # of an hour, since 1970 in UTC
-    author_id = models.BigIntegerField(null=True)
-    visibility = models.CharField(max_length=10)
-
-    runs = models.IntegerField()
-    completed = models.IntegerField()
-    failed = models.IntegerField()
-    cancelled = models.IntegerField()
-    interrupted = models.IntegerField()
-    tokens_in = models.BigIntegerField()
-    tokens_out = models.BigIntegerField()
-    cost_units = models.BigIntegerField()  # figures.UNITS of a dollar
-    priced = models.IntegerField()
-    first_bins = models.TextField(blank=True)  # figures.pack
-    total_bins = models.TextField(blank=True)
-
-    class Meta:
-        abstract = True
-
-    def hold(self, figures: Figures) -> None:
-        self.runs = figures.runs
-        for status in (
-            RunStatus.COMPLETED, RunStatus.FAILED, RunStatus.CANCELLED, RunStatus.INTERRUPTED,
-        ):  # fmt: skip
-            setattr(self, str(status), figures.ends[status])
-        self.tokens_in, self.tokens_out = figures.tokens_in, figures.tokens_out
-        self.cost_units, self.priced = figures.cost_units, figures.priced
-        self.first_bins, self.total_bins = _bins(figures.first), _bins(figures.total)
-
-
-def _bins(values: Any) -> str:
-    found: Any = type(values)()
-    for ms, count in values.items():
-        found[bin_of(ms)] += count
-    return pack(found)
-
-
-class Tally(Count):
-    """Each run once."""
-
-    connection_name = models.CharField(max_length=60)
-    provider = models.CharField(max_length=30)
-    model = models.CharField(max_length=300, blank=True)
-
-    class Meta:
-        indexes = [models.Index(fields=["team_id", "quarter"], name="tallies_of_a_team")]
-
-    def __str__(self) -> str:
-        return f"{self.runs} runs of team {self.team_id} in quarter {self.quarter}"
-
-
-class LabelTally(Count):
-    """Each run once for each of its labels; once with 0 where it has none."""
-
-    label_id = models.BigIntegerField()
-
-    class Meta:
-        indexes = [models.Index(fields=["team_id", "quarter"], name="label_tallies_of_a_team")]
-
-    def __str__(self) -> str:
-        return f"{self.runs} runs with label {self.label_id} in quarter {self.quarter}"
 
 
 class StaleQuerySet(models.QuerySet["Stale"]):
-    def roll_up(self) -> int:
+    def roll_up(self, step: int = STEP) -> int:
         """Count some quarters again; how many. 0: nothing is left, or another process was first.
 
         A mark is taken away only together with what was counted after it was read, and only if it
@@ -130,7 +42,7 @@ class StaleQuerySet(models.QuerySet["Stale"]):
         if oldest is None:
             return 0
         some = self.filter(team_id=oldest.team_id).order_by("quarter").values("quarter")
-        near = some.filter(quarter__gte=oldest.quarter).distinct()[:STEP]
+        near = some.filter(quarter__gte=oldest.quarter).distinct()[:step]
         quarters = [row["quarter"] for row in near]
         marks = self.filter(team_id=oldest.team_id, quarter__in=quarters)
         ids = list(marks.values_list("pk", flat=True)[:MOST_MARKS])
@@ -144,31 +56,22 @@ class StaleQuerySet(models.QuerySet["Stale"]):
                 old: Any = model._default_manager
                 old.filter(team_id=oldest.team_id, quarter__in=quarters).delete()
                 old.bulk_create(rows, batch_size=500)
+            Block.objects.forget(oldest.team_id, quarters)
         return len(quarters)
 
     def mark_all(self) -> None:
-        """Every quarter in which there is or was something; the roll-up is empty after it."""
-        with transaction.atomic():
-            Tally.objects.all().delete()
-            LabelTally.objects.all().delete()
-            self.all().delete()
-            runs = Run.objects.order_by("team_id", "created_at").values_list("team", "created_at")
-            marks: list[Any] = list(_marks(runs.iterator(chunk_size=10_000)))
-            self.bulk_create(marks, batch_size=5_000)
+        """Every quarter in which there is or was something."""
+        for team_id in {row["team"] for row in Run.objects.order_by().values("team").distinct()}:
+            for begin, end in _windows(team_id):
+                used = _used(team_id, begin, end)
+                marks: list[Any] = [self.model(team_id=team_id, quarter=q) for q in used]
+                self.bulk_create(marks, batch_size=1_000)
 
     def among(self, team_id: int, first: int, end: int, most: int) -> list[int] | None:
         """Quarters of a team that have to be read from the runs; None: more than `most`."""
         rows = self.filter(team_id=team_id, quarter__gte=first, quarter__lt=end)
         found = list(rows.order_by().values_list("quarter", flat=True).distinct()[: most + 1])
         return None if len(found) > most else found
-
-
-def _marks(runs: Iterable[tuple[int, datetime]]) -> Iterator[Any]:
-    last = None
-    for team_id, moment in runs:
-        if (team_id, quarter_of(moment)) != last:
-            last = team_id, quarter_of(moment)
-            yield Stale(team_id=team_id, quarter=last[1])
 
 
 class Stale(models.Model):
@@ -186,12 +89,45 @@ class Stale(models.Model):
         return f"quarter {self.quarter} of team {self.team_id}"
 
 
+WINDOW = 20 * 96  # quarters that `mark_all` looks at together
+
+
+def _windows(team_id: int) -> Iterator[tuple[int, int]]:
+    rows: list[Any] = [Tally, LabelTally, Block]
+    ends = [
+        quarter
+        for each in rows
+        for quarter in each.objects.filter(team_id=team_id)
+        .aggregate(first=Min("quarter"), last=Max("quarter"))
+        .values()
+    ]
+    runs = Run.objects.filter(team_id=team_id)
+    moments = runs.aggregate(first=Min("created_at"), last=Max("created_at")).values()
+    known = [quarter for quarter in ends if quarter is not None]
+    known += [quarter_of(moment) for moment in moments if moment]
+    if known:
+        for begin in range(min(known), max(known) + 1, WINDOW):
+            yield begin, begin + WINDOW
+
+
+def _used(team_id: int, begin: int, end: int) -> list[int]:
+    """Quarters with a run or with what once was counted."""
+    runs = Run.objects.filter(team_id=team_id, created_at__gte=begin_of(begin))
+    moments = runs.filter(created_at__lt=begin_of(end)).values_list("created_at", flat=True)
+    found = set(map(quarter_of, moments))
+    rows: list[Any] = [Tally, LabelTally]
+    for each in rows:
+        some = each.objects.filter(team_id=team_id, quarter__gte=begin, quarter__lt=end)
+        found.update(some.order_by().values_list("quarter", flat=True).distinct())
+    return sorted(found)
+
+
 def counted(team_id: int, quarters: Sequence[int]) -> tuple[list[Tally], list[LabelTally]]:
     """What the runs of these quarters come to now; unsaved."""
     runs = Run.objects.filter(team_id=team_id, deleted_at=None).order_by()
-    names = ("created_at", *SHARED, "connection_name", "provider", "model")
-    whole: dict[tuple[Any, ...], Figures] = {}
-    by_label: dict[tuple[Any, ...], Figures] = {}
+    names = ("created_at", "author_id", "visibility", "connection_name", "provider", "model")
+    whole: dict[tuple[Any, ...], Bucket] = defaultdict(Bucket)
+    by_label: dict[tuple[Any, ...], Bucket] = defaultdict(Bucket)
     rows = [
         row
         for first, end in spans(quarters)
@@ -204,21 +140,25 @@ def counted(team_id: int, quarters: Sequence[int]) -> tuple[list[Tally], list[La
         put = RunLabel.objects.filter(run__in=part).values_list("run_id", "label_id")
         for run, label in put:
             labels.setdefault(run, []).append(label)
-    for pk, moment, author, visibility, *rest in rows:
-        quarter, figures = quarter_of(moment), rest[3:]
-        key = (quarter, author, visibility, *rest[:3])
-        whole.setdefault(key, Figures()).count(*figures)
-        for label in labels.get(pk, [0]):
-            key = (quarter, author, visibility, label)
-            by_label.setdefault(key, Figures()).count(*figures)
-    tallies = [_row(Tally, names[1:], team_id, *each) for each in whole.items()]
-    labelled = [_row(LabelTally, (*SHARED, "label_id"), team_id, *e) for e in by_label.items()]
-    return tallies, labelled
+    for pk, moment, author, visibility, name, provider, model, *values in rows:
+        quarter = quarter_of(moment)
+        whole[quarter, author, visibility, name, provider, model].count(*values)
+        for label in labels.get(pk, (0,)):
+            by_label[quarter, author, visibility, label].count(*values)
+    return _rows(Tally, team_id, names[1:], whole), _rows(
+        LabelTally, team_id, (*names[1:3], "label_id"), by_label
+    )
 
 
-def _row(
-    model: type[Any], names: Sequence[str], team_id: int, key: tuple[Any, ...], figures: Figures
-) -> Any:
-    row = model(team_id=team_id, quarter=key[0], **dict(zip(names, key[1:], strict=True)))
-    row.hold(figures)
-    return row
+def _rows(
+    model: type[Any], team_id: int, names: Sequence[str], found: dict[tuple[Any, ...], Bucket]
+) -> list[Any]:
+    return [
+        model(
+            team_id=team_id,
+            quarter=quarter,
+            **dict(zip(names, key, strict=True)),
+            **bucket.values(),
+        )
+        for (quarter, *key), bucket in found.items()
+    ]

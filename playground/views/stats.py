@@ -69,10 +69,10 @@ def percent(share: float | None) -> str:
 class Report:
     """Everything about one period and the one before it, in groups."""
 
-    def __init__(self, span: Span, membership: Membership) -> None:
+    def __init__(self, span: Span, membership: Membership, daily: bool = False) -> None:
         self.span, self.membership = span, membership
         self.period: Period = span.period
-        self.now: Groups = groups_of(span.asked.finder, self.period)
+        self.now: Groups = groups_of(span.asked.finder, self.period, daily=daily)
         before = self.period.before
         self.before: Groups = (
             groups_of(span.asked.finder, before, lean=True) if before else Groups()
@@ -360,7 +360,7 @@ def export(request: Request) -> HttpResponse:
         raise Http404
     if table not in (known | {"member"} if membership.owns else known):
         raise Http404
-    report = Report(span, membership)
+    report = Report(span, membership, daily=table in DAYS)
     rows = by_day(report, table) if table.startswith("day") else by_name(report, table)
     response = HttpResponse(csv_of(rows), content_type="text/csv; charset=utf-8")
     name = f"statistics-{table}-{report.period.first}-{report.period.last}.csv"

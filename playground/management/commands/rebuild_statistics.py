@@ -1,10 +1,13 @@
 """`manage.py rebuild_statistics`: count the roll-up of the statistics anew, from all runs."""
 
+from datetime import timedelta
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from playground.models import Run, Stale, Tally
+from playground.models import Block, Run, Stale, Tally
+
+STEP = 240  # quarters of one transaction
 
 
 class Command(BaseCommand):
@@ -22,8 +25,10 @@ class Command(BaseCommand):
         if not options["missing"]:
             Stale.objects.mark_all()
         quarters = 0
-        while some := Stale.objects.roll_up():
+        while some := Stale.objects.roll_up(step=STEP):
             quarters += some
+        while Block.objects.build(rest=timedelta()):
+            pass
         self.stdout.write(
             f"{quarters:,} quarters of an hour were counted: {Run.objects.count():,} runs in "
             f"{Tally.objects.count():,} rows."
