@@ -5,11 +5,10 @@ import asyncio
 import logging
 import time
 from collections.abc import Sequence
-from typing import Any
 
 from channels.generic.websocket import AsyncWebsocketConsumer
-from channels.layers import get_channel_layer
 from django.conf import settings
+from django.db import InterfaceError, OperationalError
 
 from playground.database import in_thread
 from playground.following import (
@@ -20,7 +19,7 @@ from playground.following import (
     visible_runs,
     waiting_runs,
 )
-from playground.hub import FAULT, MALFORMED, SESSION_ENDED, Item, group, hub
+from playground.hub import FAULT, MALFORMED, SESSION_ENDED, Item, hub
 from playground.log import to_json
 from playground.models import Run, User
 from playground.presence import Person
@@ -32,6 +31,7 @@ FRAME = 256 * 1024  # characters of one message, unless a single row is longer
 LONGEST_ROW = 300 * 1024  # characters; in UTF-8 they stay below Daphne's 1 MiB a message
 UNACKNOWLEDGED = 1024 * 1024  # characters on their way from which a run waits for its reader
 POLL = 0.5  # seconds between two looks at the log of a run of another process
+GLANCE = 1.0  # seconds between two looks whether something stands in the way
 RECHECK = 5.0  # seconds between two looks whether the session still holds
 MOST_RUNS = 1000  # that one socket follows
 MOST_MALFORMED = 100  # messages, then the socket is closed: no page of ours sends any
@@ -50,7 +50,8 @@ class ComparisonConsumer(AsyncWebsocketConsumer):
         self._close_code: int | None = None
         self._malformed = 0
         self._work: asyncio.Task[None] | None = None
-        self._groups: set[str] = set()
+        self._told = ""  # the trouble that the page was told of
+        self._read_log = False  # what other processes said was not heard for a while
         self._checked = time.monotonic()
         self.user: User = self.scope["user"]
         self.user_id: int = self.user.pk or 0
@@ -66,8 +67,6 @@ class ComparisonConsumer(AsyncWebsocketConsumer):
         hub.leave(self)
         if self._work:
             self._work.cancel()
-        for name in self._groups:
-            await get_channel_layer().group_discard(name, self.channel_name)
 
     # --- what arrives: noted here, worked on in the one task ---
 
@@ -92,12 +91,6 @@ class ComparisonConsumer(AsyncWebsocketConsumer):
         self._watched[comparison] = people
         self._awake.set()
 
-    async def run_watched(self, message: dict[str, Any]) -> None:
-        """From another process, by the channel layer; our own list comes back too."""
-        if message["process"] != hub.process:
-            people = [Person(*person) for person in message["people"]]
-            hub.presence.heard(message["comparison"], message["process"], people)
-
     def hang_up(self, code: int) -> None:
         self._close_code = code
         self._awake.set()
@@ -107,9 +100,10 @@ class ComparisonConsumer(AsyncWebsocketConsumer):
         self._checked = 0.0
         self._awake.set()
 
-    async def run_items(self, message: dict[str, Any]) -> None:
-        """From another process, by the channel layer."""
-        self.deliver([Item(*item) for item in message["items"]])
+    def read_log(self) -> None:
+        """Other processes could not be heard for a while."""
+        self._read_log = True
+        self._awake.set()
 
     # --- the one task ---
 
@@ -119,34 +113,57 @@ class ComparisonConsumer(AsyncWebsocketConsumer):
                 try:
                     await asyncio.wait_for(self._awake.wait(), self._patience())
                 except TimeoutError:
-                    await self._poll()
+                    self._read_log = self._read_log or any(map(self._foreign, self.following))
                 self._awake.clear()
-                if time.monotonic() - self._checked > RECHECK and not await self._still_in():
-                    self._close_code = SESSION_ENDED
-                    break
-                wanted, self._wanted = self._wanted, {}
-                if wanted:
-                    await self._follow(wanted)
-                await self._forward_arrived()
-                await self._tell_who_watches()
+                await self._tell_trouble()
+                if runner.trouble:  # nothing can be read either; the page asks again
+                    continue
+                try:
+                    await self._round()
+                except (OperationalError, InterfaceError) as error:
+                    # What was taken is in the log, and the page repeats what it wants.
+                    logger.warning("A socket could not read the database: %s", error)
+                    self._read_log = True
+                    await asyncio.sleep(POLL)
             await self.close(self._close_code)
         except Exception:
             logger.exception("A socket failed")
             await self.close(FAULT)
 
+    async def _round(self) -> None:
+        if time.monotonic() - self._checked > RECHECK and not await self._still_in():
+            self._close_code = SESSION_ENDED
+            return
+        if self._read_log:
+            self._read_log = False
+            await self._poll()
+        wanted, self._wanted = self._wanted, {}
+        if wanted:
+            await self._follow(wanted)
+        await self._forward_arrived()
+        await self._tell_who_watches()
+
     def _patience(self) -> float | None:
         """Without Redis the log of runs of other processes is read from time to time."""
         if not self.following:
             return None
-        return POLL if any(map(self._foreign, self.following)) else RECHECK
+        return POLL if any(map(self._foreign, self.following)) else GLANCE
+
+    async def _tell_trouble(self) -> None:
+        trouble = (runner.trouble or hub.relay.trouble) if self.following or self._wanted else ""
+        if trouble != self._told:
+            self._told = trouble
+            await self.send(to_json({"trouble": trouble}))
 
     def _foreign(self, run: int) -> bool:
-        return not settings.REDIS_URL and runner.committed(run) is None
+        return (not settings.REDIS_URL or hub.relay.away) and runner.committed(run) is None
 
     async def _poll(self) -> None:
-        foreign = [run for run in self.following if self._foreign(run)]
+        """Read what the log has of the runs of other processes."""
+        foreign = [run for run in self.following if runner.committed(run) is None]
         for run in await self._with_log(foreign):
-            await self._catch_up(run)
+            if run in self.following:
+                await self._catch_up(run)
 
     async def _with_log(self, runs: list[int]) -> list[int]:
         """Without those that still wait to be sent: one query, not one for each of hundreds."""
@@ -215,9 +232,6 @@ class ComparisonConsumer(AsyncWebsocketConsumer):
                 continue
             self.following[run] = Following(visible[run], last)
             hub.follow(run, self)
-            if settings.REDIS_URL and (name := group(visible[run])) not in self._groups:
-                self._groups.add(name)
-                await get_channel_layer().group_add(name, self.channel_name)
         me = Person(self.user.pk, self.user.get_username(), self.user.initials)
         for comparison in {visible[run] for run in new if run in self.following} - before:
             hub.presence.come(comparison, self, me)

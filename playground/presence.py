@@ -90,6 +90,11 @@ class Presence:
         self._tell(comparison, place)
         self._say_now(comparison, place)
 
+    def say_all(self) -> None:
+        """The others may have heard nothing for a while."""
+        for comparison, place in self._places.items():
+            self._say_now(comparison, place)
+
     def people(self, comparison: int) -> list[Person]:
         """Each once, whatever number of windows they have open; in order of their names."""
         place = self._places.get(comparison)

@@ -25,6 +25,10 @@ logger = logging.getLogger(__name__)
 TICK = 0.04  # seconds; text should flow, not hop
 BEAT = 1.0  # seconds between two looks after the process itself
 LONGEST_BACK_OFF = 5.0  # seconds between two tries while the database is away
+AWAY = (
+    "Not saved yet: the database cannot be written. What arrives is kept in memory, and shown here "
+    "once it is saved."
+)
 FULL = 32 * 1024 * 1024  # characters in memory from which the runs stop reading
 
 
@@ -140,7 +144,7 @@ class Recorder:
                 except (OperationalError, InterfaceError) as error:
                     if not self.trouble:
                         logger.error("The database cannot be written: %s", error)
-                    self.trouble = "not saved yet: the database cannot be written"
+                    self.trouble = AWAY
                     connection.close()
                     back_off = min(2 * back_off, LONGEST_BACK_OFF)
                     next_tick = next_beat = time.monotonic() + back_off

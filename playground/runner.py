@@ -84,6 +84,7 @@ class Runner:
             self._recorder = Recorder(self._process, self._published, self._beat, self._lost)
             hub.publish(await in_thread(self._reaper.reap))
             self._recorder.start()
+            hub.relay.open()
             access.changed.connect(self._look_around, dispatch_uid="runner")
         except BaseException:
             self._loop = None  # the next one tries again
@@ -112,6 +113,7 @@ class Runner:
         await asyncio.sleep(0)  # what the last tick published is delivered
         await in_thread(self._sign_off)
         await hub.hang_up(RESTARTING)
+        await hub.relay.close()
         await base.close()
 
     def _sign_off(self) -> None:

@@ -301,7 +301,7 @@ TEMPLATES = [
 ]
 
 
-# --- Database and channel layer ------------------------------------------------------------
+# --- Database and Redis ---------------------------------------------------------------------
 
 
 def database(url: str) -> dict[str, object]:
@@ -337,14 +337,6 @@ DATABASES = {"default": database(text("DATABASE_URL"))}
 REDIS_URL = text("REDIS_URL")
 if REDIS_URL:
     parts_of("REDIS_URL", REDIS_URL, ("redis", "rediss", "unix"), "redis://127.0.0.1:6379/0")
-CHANNEL_LAYERS = {
-    "default": {
-        "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
-        "CONFIG": {"hosts": [REDIS_URL]},
-    }
-    if REDIS_URL
-    else {"BACKEND": "channels.layers.InMemoryChannelLayer"},
-}
 
 # --- Limits, files, language, log ------------------------------------------------------------
 

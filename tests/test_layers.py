@@ -42,6 +42,7 @@ MAP = {
     "playground.presence": (ACTIONS, "runner"),
     "playground.following": (ACTIONS, "runner"),
     "playground.log": (ACTIONS, "runner"),
+    "playground.relay": (ACTIONS, "runner"),
     "playground.recorder": (ACTIONS, "runner"),
     "playground.reaper": (ACTIONS, "runner"),
     "playground.runner": (ACTIONS, "runner"),

@@ -299,7 +299,7 @@ def test_a_locked_database_loses_nothing_and_says_so(
     until(lambda: desk.recorder.trouble)
     published = len(desk.items)
     desk.say(going, "meanwhile ")
-    assert "not saved yet" in desk.recorder.trouble
+    assert "Not saved yet" in desk.recorder.trouble
     assert len(desk.items) == published
     other.execute("ROLLBACK")
     other.close()

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 NAMES = """
     DATA_DIR HOST PORT PUBLIC_URL DEBUG SECURE STATIC_URL ALLOWED_HOSTS CSRF_TRUSTED_ORIGINS
     SESSION_COOKIE_SECURE CSRF_COOKIE_SECURE SECURE_HSTS_SECONDS SESSION_COOKIE_PATH
-    CSRF_COOKIE_PATH FORCE_SCRIPT_NAME SESSION_COOKIE_NAME DATABASES CHANNEL_LAYERS SECRET_KEY
+    CSRF_COOKIE_PATH FORCE_SCRIPT_NAME SESSION_COOKIE_NAME DATABASES REDIS_URL SECRET_KEY
     ENCRYPTION_KEYS SECURE_PROXY_SSL_HEADER RUNS_AT_ONCE SESSION_COOKIE_HTTPONLY
 """.split()  # noqa: SIM905 (a list would take a line each)
 SHOW = (
@@ -177,7 +177,7 @@ def test_postgres_and_redis_are_two_variables(tmp_path: Path) -> None:
         "play", "me", "p@ss", "db", "5433",
     ]  # fmt: skip
     assert default["OPTIONS"]["sslmode"] == "require"
-    assert found["CHANNEL_LAYERS"]["default"]["CONFIG"] == {"hosts": ["redis://cache:6379/1"]}
+    assert found["REDIS_URL"] == "redis://cache:6379/1"
 
 
 def test_with_a_public_https_address_the_deployment_check_is_silent(tmp_path: Path) -> None:

@@ -1,0 +1,209 @@
+"""Several server processes behind nginx, with PostgreSQL and Redis: one playground."""
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.follower import Follower
+from tests.server import Person, Server, document, fake_process
+from tests.services.team import Team, team, until
+
+STREAMS = 150
+WORDS = 240
+RATE = 20.0  # words a second of each stream
+WANTED = "".join(f"w{i} " for i in range(WORDS))
+
+PEOPLE = """
+from playground.models import Membership, Team, User
+team = Team.objects.order_by("pk").first()
+user = User.objects.create_user("bob", current_team=team)
+Membership.objects.create(user=user, team=team, role="member")
+"""
+
+
+@pytest.fixture(scope="module")
+def fake() -> Iterator[str]:
+    with fake_process() as url:
+        yield url
+
+
+@pytest.fixture(scope="module", params=[3])
+def playground(
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    postgres: Callable[[], str],
+    fake: str,
+) -> Iterator[Team]:
+    with team(tmp_path_factory.mktemp("team"), postgres(), request.param) as made:
+        made.connect("fake", fake)
+        yield made
+
+
+@pytest.fixture(scope="module")
+def person(playground: Team) -> Person:
+    return playground.person()
+
+
+def connection(playground: Team) -> int:
+    [row] = playground.rows("SELECT id FROM playground_connection WHERE name = 'fake'")
+    return int(row["id"])
+
+
+def watching(playground: Team, person: Person, server: Server, runs: list[int]) -> Follower:
+    """Somebody who watches at one process."""
+    url = f"ws://127.0.0.1:{server.port}/ws/"
+    return Follower(url, playground.socket_headers(person), runs)
+
+
+def test_started_at_one_watched_at_another_stopped_at_a_third(
+    playground: Team, person: Person
+) -> None:
+    first, second, third = playground.servers
+    column = {"connection": connection(playground)}
+    form = document(column, column, prompt="rate=20 n=2000")
+    _, runs = playground.at(person, first).run(form)
+    followers = [watching(playground, person, server, runs) for server in (second, third)]
+
+    async def watch_and_stop() -> None:
+        tasks = [asyncio.create_task(each.follow()) for each in followers]
+        async with asyncio.timeout(30):
+            while any(
+                len(each.texts.get((run, 0), "")) < 100 for each in followers for run in runs
+            ):
+                await asyncio.sleep(0.05)
+        there = playground.at(person, third)
+        answer = await asyncio.to_thread(there.post, f"/runs/{runs[0]}/stop/")
+        assert answer.status_code < 400, answer.text
+        async with asyncio.timeout(15):
+            while any(runs[0] not in each.ends for each in followers):
+                await asyncio.sleep(0.05)
+        assert all(runs[1] not in each.ends for each in followers)  # nobody stopped that one
+        await asyncio.to_thread(there.post, f"/runs/{runs[1]}/stop/")
+        async with asyncio.timeout(15):
+            await asyncio.gather(*tasks)
+
+    asyncio.run(watch_and_stop())
+    for follower in followers:
+        assert {end["status"] for end in follower.ends.values()} == {"cancelled"}
+        assert not follower.wrong()
+        assert follower.connections == 1
+
+
+def test_what_is_noted_at_one_is_read_at_another(playground: Team, person: Person) -> None:
+    first, second, third = playground.servers
+    form = document({"connection": connection(playground)}, prompt="rate=100 n=5 zebrafish")
+    _, [run] = playground.at(person, first).run(form)
+    until(lambda: playground.rows("SELECT 1 FROM playground_run WHERE status = 'completed'"))
+    answer = playground.at(person, second).post(f"/runs/{run}/comments/", text="seen at another")
+    assert answer.status_code == 200, answer.text[:500]
+    page = playground.at(person, third).http.get(f"{third.url}/runs/{run}/").text
+    assert "seen at another" in page
+    assert "w0 w1 w2 w3 w4" in page
+    until(lambda: "zebrafish" in person.http.get(f"{playground.url}/history/?q=zebrafish").text)
+
+
+def test_who_watches_at_another_process_is_named(playground: Team, person: Person) -> None:
+    first, second, third = playground.servers
+    done = first.manage("shell", "-v", "0", "-c", PEOPLE)
+    assert done.returncode == 0, done.stderr
+    bob = playground.person("bob")
+    form = document({"connection": connection(playground)}, prompt="rate=10 n=5000")
+    _, runs = playground.at(person, first).run(form)
+    told: dict[str, list[list[str]]] = {"admin": [], "bob": []}
+
+    class Noting(Follower):
+        def _take(self, message: dict) -> bool:  # type: ignore[type-arg]
+            if "watching" in message:
+                names = [each["name"] for each in message["watching"]["people"]]
+                told[self.name].append(names)
+            return super()._take(message)
+
+    def noting(who: Person, name: str, server: Server) -> Noting:
+        url = f"ws://127.0.0.1:{server.port}/ws/"
+        made = Noting(url, playground.socket_headers(who), runs)
+        made.name = name  # type: ignore[attr-defined]
+        return made
+
+    async def come_and_go() -> None:
+        here = asyncio.create_task(noting(person, "admin", second).follow())
+        there = asyncio.create_task(noting(bob, "bob", third).follow())
+        async with asyncio.timeout(20):
+            while not all(["admin", "bob"] in lists for lists in told.values()):
+                await asyncio.sleep(0.05)
+            there.cancel()  # the socket is closed
+            while told["admin"][-1] != ["admin"]:
+                await asyncio.sleep(0.05)
+        await asyncio.to_thread(person.post, f"/runs/{runs[0]}/stop/")
+        async with asyncio.timeout(15):
+            await here
+
+    asyncio.run(come_and_go())
+
+
+def test_no_transcript_is_wrong_when_one_process_is_killed_and_one_is_added(
+    playground: Team, person: Person
+) -> None:
+    column = {"connection": connection(playground)}
+    form = document(*[column] * 10, prompt=f"rate={RATE} n={WORDS}")
+    groups = [person.run(form)[1] for _ in range(STREAMS // 10)]
+    runs = [run for group in groups for run in group]
+    followers = [
+        Follower(
+            playground.url.replace("http", "ws") + "/ws/",
+            playground.socket_headers(person),
+            group,
+            cuts=14,
+            seed=10 * copy + position,
+        )
+        for position, group in enumerate(groups)
+        for copy in range(3)
+    ]
+    victim = playground.servers[0]
+    assert victim.process
+    query = (
+        "SELECT run.id FROM playground_run AS run JOIN playground_process AS process"
+        " ON process.id = run.owner_id WHERE process.pid = ? AND run.id >= ?"
+    )
+    lost = {row["id"] for row in playground.rows(query, victim.process.pid, min(runs))}
+    assert 0 < len(lost) < STREAMS  # nginx has spread them
+
+    async def follow_all() -> None:
+        async with asyncio.timeout(150):
+            tasks = [asyncio.create_task(follower.follow()) for follower in followers]
+            await asyncio.sleep(3)
+            await asyncio.to_thread(victim.kill)
+            await asyncio.to_thread(playground.add)
+            await asyncio.gather(*tasks)
+
+    asyncio.run(follow_all())
+    assert sum(follower.connections for follower in followers) >= 500
+    texts = {
+        row["run_id"]: row["text"]
+        for row in playground.rows(
+            "SELECT run_id, text FROM playground_choice WHERE run_id >= ?", min(runs)
+        )
+    }
+    ends: dict[int, str] = {}
+    for follower in followers:
+        assert not any(follower.misplaced(run, WANTED) for run in follower.seq)
+        for run, end in follower.ends.items():
+            assert ends.setdefault(run, end["status"]) == end["status"]
+    assert set(ends) == set(runs)
+    interrupted = {run for run, status in ends.items() if status == "interrupted"}
+    assert interrupted <= lost
+    for run in runs:
+        if run in interrupted:  # kept up to the last tick
+            assert texts[run]
+            assert WANTED.startswith(texts[run])
+        else:
+            assert (ends[run], texts[run]) == ("completed", WANTED)
+    assert not playground.rows("SELECT id FROM playground_runevent")
+    # The new process takes part.
+    newest = playground.servers[-1]
+    _, [run] = playground.at(person, newest).run(document(column, prompt="rate=50 n=20"))
+    follower = watching(playground, person, playground.servers[1], [run])
+    asyncio.run(asyncio.wait_for(follower.follow(), 20))
+    assert not follower.wrong()
+    assert json.dumps(follower.ends[run]["status"]) == '"completed"'
