@@ -6,6 +6,7 @@ from typing import Any
 
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from django.conf import settings
+from django.contrib.auth.middleware import LoginRequiredMiddleware
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render, resolve_url
 from django.utils.datastructures import MultiValueDict
@@ -13,6 +14,7 @@ from django.utils.decorators import sync_and_async_middleware
 from django.views.debug import SafeExceptionReporterFilter
 
 from playground.models.audit import Person, acting
+from playground.views.entrance import notice
 
 Handler = Callable[[HttpRequest], Any]
 
@@ -22,6 +24,8 @@ HEADERS = {
         "frame-ancestors 'none'"
     ),
     "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+    # Files that are named by their content say otherwise. What a page had is drawn anew by Back.
+    "Cache-Control": "no-store",
 }
 
 
@@ -73,6 +77,17 @@ def Acting(get_response: Handler) -> Handler:
             return answer
 
     return markcoroutinefunction(middleware)
+
+
+class LoggedIn(LoginRequiredMiddleware):
+    """Pages are for who is logged in; that they are in use keeps a login alive."""
+
+    def process_view(self, request: HttpRequest, view_func: Any, args: Any, kwargs: Any) -> Any:
+        refusal = super().process_view(request, view_func, args, kwargs)
+        open_to_all = not getattr(view_func, "login_required", True)
+        if refusal is None and not open_to_all:
+            notice(request)
+        return refusal
 
 
 @sync_and_async_middleware

@@ -9,6 +9,7 @@ import socket
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -150,15 +151,26 @@ FORCE_SCRIPT_NAME = _public.path or None
 SECURE = _public.scheme == "https"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE
 SECURE_HSTS_SECONDS = 31_536_000 if SECURE else 0
+# For other names below ours too: only who owns them knows whether they all speak TLS.
+SECURE_HSTS_INCLUDE_SUBDOMAINS = flag("HSTS_SUBDOMAINS", False)
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if SECURE else None
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_PATH = CSRF_COOKIE_PATH = f"{_public.path}/"
+# A browser takes such names over TLS only, and `__Host-` from this very host with the path / only.
+COOKIE_PREFIX = ("__Secure-" if _public.path else "__Host-") if SECURE else ""
 # Two playgrounds on one host name (ports do not separate cookies) keep their logins apart.
-SESSION_COOKIE_NAME = f"playground_{_public.port or _public.scheme}"
+SESSION_COOKIE_NAME = f"{COOKIE_PREFIX}playground_{_public.port or _public.scheme}"
 CSRF_COOKIE_NAME = f"{SESSION_COOKIE_NAME}_csrf"
-# `check --deploy` asks for these too. Other names below ours, and a list built into browsers, are
-# not ours to decide about; plain HTTP is redirected by the proxy, who alone knows of it.
+MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"  # no cookie of its own
+SESSION_ENGINE = "playground.sessions"
+# A login ends when nothing was asked for so long, and after so many days in any case.
+SESSION_IDLE_HOURS = number("SESSION_IDLE_HOURS", 72, 1, 24 * 365)
+SESSION_DAYS = number("SESSION_DAYS", 14, 1, 365)
+SESSION_COOKIE_AGE = SESSION_DAYS * 86_400
+# `check --deploy` asks for these too. Other names below ours (HSTS_SUBDOMAINS), and a list built
+# into browsers, are not ours to decide about; plain HTTP is redirected by the proxy, who alone
+# knows of it.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021", "security.W008"]
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
@@ -230,7 +242,7 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "playground.security.Acting",
-    "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "playground.security.LoggedIn",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
@@ -275,7 +287,7 @@ DEFAULT_EXCEPTION_REPORTER_FILTER = "playground.security.NothingTyped"
 CSRF_FAILURE_VIEW = "playground.views.account.csrf_failure"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-AUTH_PASSWORD_VALIDATORS = [
+AUTH_PASSWORD_VALIDATORS: list[dict[str, Any]] = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
     for name in (
         "UserAttributeSimilarityValidator",
@@ -284,6 +296,18 @@ AUTH_PASSWORD_VALIDATORS = [
         "NumericPasswordValidator",
     )
 ]
+# Further passwords that nobody may choose, a line each, beside Django's 20,000 most used ones: more
+# of those that leaked, the names of the house.
+COMMON_PASSWORDS_FILE = text("COMMON_PASSWORDS_FILE")
+if COMMON_PASSWORDS_FILE:
+    if not Path(COMMON_PASSWORDS_FILE).is_file():
+        raise ImproperlyConfigured("COMMON_PASSWORDS_FILE must be a file, a password a line.")
+    AUTH_PASSWORD_VALIDATORS += [
+        {
+            "NAME": "django.contrib.auth.password_validation.CommonPasswordValidator",
+            "OPTIONS": {"password_list_path": COMMON_PASSWORDS_FILE},
+        }
+    ]
 
 TEMPLATES = [
     {
@@ -367,10 +391,13 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
+    "filters": {"addresses": {"()": "playground.addresses.WithoutSecrets"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["console"], "level": "WARNING"},
     "loggers": {
         "playground": {"level": LOG_LEVEL},
+        "django.request": {"filters": ["addresses"]},
+        "django.security.csrf": {"filters": ["addresses"]},
         # These print request headers, and with them keys, when they are asked for everything.
         **{
             name: {"level": "WARNING"}

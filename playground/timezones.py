@@ -3,13 +3,15 @@
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.decorators import sync_and_async_middleware
 
 from playground.security import Handler
 
-COOKIE = "time_zone"  # set by static/js/theme.js; until then TIME_ZONE holds
+# Set by static/js/theme.js; until then TIME_ZONE holds.
+COOKIE = f"{'__Secure-' if settings.SECURE else ''}time_zone"
 LONGEST = 60
 
 

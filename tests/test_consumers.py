@@ -194,8 +194,8 @@ async def test_it_streams_a_run_from_beginning_to_end(
     provider: FakeProvider,
 ) -> None:  # fmt: skip
     provider.reply_with(lambda _: Reply(pieces=word_pieces(40, rate=200)))
-    [run] = await start(runner, alice, connection)
     pages = [await enter(alice), await enter(bob)]
+    [run] = await start(runner, alice, connection)
     for page in pages:
         await page.follow(run)
         await page.until(lambda page=page: run.pk in page.ends)

@@ -18,6 +18,7 @@ MAP = {
     "playground.parameters": (VALUES, "values"),
     "playground.completion": (VALUES, "values"),
     "playground.costs": (VALUES, "values"),
+    "playground.addresses": (VALUES, "values"),
     "playground.lessons": (VALUES, "values"),
     "playground.changes": (VALUES, "values"),
     "playground.query": (VALUES, "values"),
@@ -33,6 +34,7 @@ MAP = {
     "playground.ranking": (VALUES, "ranking"),
     "playground.fields": (STATE, "fields"),
     "playground.embedded": (STATE, "embedded"),
+    "playground.sessions": (STATE, "sessions"),
     "playground.models": (STATE, "models"),
     "playground.migrations": (STATE, "models"),
     "playground.providers": (STATE, "providers"),
@@ -84,9 +86,9 @@ MAP = {
 }
 ORDER = [VALUES, STATE, ACTIONS, EDGE]
 # Within the bottom two layers: what a family may use of its own layer.
-BELOW = {"models": {"fields", "embedded"}}
+BELOW = {"models": {"fields", "embedded", "sessions"}}
 # Families that import nothing of the playground, so that everything may stand on them.
-BOTTOM = ("fields", "embedded", "version", "ranking")
+BOTTOM = ("fields", "embedded", "sessions", "version", "ranking")
 
 
 def modules() -> dict[str, ast.Module]:

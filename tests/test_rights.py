@@ -36,6 +36,7 @@ from playground.models import (
     Invitation,
     Job,
     Label,
+    Login,
     LoginLink,
     Membership,
     Pair,
@@ -282,6 +283,10 @@ TABLE = [
     Row("two_factor", GET, user),
     Row("two_factor_confirm", POST, user, data={"code": "1"}),
     Row("two_factor_change", POST, user, data={"code": "1"}),
+    Row("sessions", GET, user),
+    Row("sessions_end", POST, author, "login"),
+    Row("sessions_end_others", POST, user),
+    Row("confirm", GET, user),
     Row("team_page", GET, in_a_team),
     Row("invite", POST, an_owner, data={"role": "member", "most_uses": "1"}),
     Row("revoke_invitation", POST, owner, "invitation"),
@@ -387,7 +392,9 @@ class World:
             selection=Selection.now().to_json(),
             name="runs.jsonl",
         )
+        login = Login.objects.create(user=by, session_key="elsewhere", browser="Firefox")
         self.things |= {
+            "login": login.pk,
             "run": run.pk,
             "comparison": made.pk,
             "label": label.pk,

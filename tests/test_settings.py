@@ -15,7 +15,8 @@ ROOT = Path(__file__).resolve().parent.parent
 NAMES = """
     DATA_DIR HOST PORT PUBLIC_URL DEBUG SECURE STATIC_URL ALLOWED_HOSTS CSRF_TRUSTED_ORIGINS
     SESSION_COOKIE_SECURE CSRF_COOKIE_SECURE SECURE_HSTS_SECONDS SESSION_COOKIE_PATH
-    CSRF_COOKIE_PATH FORCE_SCRIPT_NAME SESSION_COOKIE_NAME DATABASES REDIS_URL SECRET_KEY
+    CSRF_COOKIE_PATH FORCE_SCRIPT_NAME CSRF_COOKIE_NAME SECURE_HSTS_INCLUDE_SUBDOMAINS
+    SESSION_COOKIE_NAME DATABASES REDIS_URL SECRET_KEY
     ENCRYPTION_KEYS SECURE_PROXY_SSL_HEADER RUNS_AT_ONCE SESSION_COOKIE_HTTPONLY
 """.split()  # noqa: SIM905 (a list would take a line each)
 SHOW = (
@@ -77,6 +78,10 @@ def loaded(tmp_path: Path, **env: str) -> dict[str, Any]:
         ("ENCRYPTION_KEYS", "secret"),
         ("ENCRYPTION_KEYS", ","),
         ("SECRET_KEY_FILE", "/no/such/file"),
+        ("COMMON_PASSWORDS_FILE", "/no/such/file"),
+        ("SESSION_IDLE_HOURS", "0"),
+        ("SESSION_DAYS", "0.5"),
+        ("HSTS_SUBDOMAINS", "maybe"),
         ("DATA_DIR", "/dev/null/data"),
     ],
 )
@@ -140,6 +145,49 @@ def test_the_address_follows_host_and_port(tmp_path: Path, host: str, url: str) 
     assert found["PUBLIC_URL"] == url
     assert url in found["CSRF_TRUSTED_ORIGINS"]
     assert found["SESSION_COOKIE_NAME"] == "playground_9000"
+
+
+@pytest.mark.parametrize(
+    ("url", "prefix"),
+    [
+        ("https://play.example.org", "__Host-playground_https"),
+        ("https://play.example.org:8443", "__Host-playground_8443"),
+        ("https://example.org/play", "__Secure-playground_https"),
+        ("http://example.org/play", "playground_http"),
+    ],
+)
+def test_cookies_are_named_so_that_browsers_guard_them(
+    tmp_path: Path, url: str, prefix: str
+) -> None:
+    """`__Host-` needs the path /, so below a sub-path it is `__Secure-`."""
+    found = loaded(tmp_path, PUBLIC_URL=url)
+    assert found["SESSION_COOKIE_NAME"] == prefix
+    assert found["CSRF_COOKIE_NAME"] == f"{prefix}_csrf"
+    if prefix.startswith("__Host-"):
+        assert found["SESSION_COOKIE_PATH"] == found["CSRF_COOKIE_PATH"] == "/"
+        assert found["SESSION_COOKIE_SECURE"] is found["CSRF_COOKIE_SECURE"] is True
+
+
+def test_strict_transport_for_names_below_ours_is_a_choice(tmp_path: Path) -> None:
+    url = "https://play.example.org"
+    assert not loaded(tmp_path, PUBLIC_URL=url)["SECURE_HSTS_INCLUDE_SUBDOMAINS"]
+    found = loaded(tmp_path, PUBLIC_URL=url, HSTS_SUBDOMAINS="1")
+    assert found["SECURE_HSTS_INCLUDE_SUBDOMAINS"]
+
+
+def test_a_list_of_passwords_of_ones_own_is_refused_too(tmp_path: Path) -> None:
+    (tmp_path / "list").write_text("aare-kingfisher-2026\n")
+    code = (
+        "import django; django.setup();"
+        "from django.contrib.auth.password_validation import validate_password as check\n"
+        "for word in ('password123', 'Aare-Kingfisher-2026', 'sturgeon-paddle-17'):\n"
+        "    try: check(word); print('good')\n"
+        "    except Exception as error: print(error.messages)"
+    )
+    done = run(tmp_path, "-c", code, COMMON_PASSWORDS_FILE=str(tmp_path / "list"),
+               DJANGO_SETTINGS_MODULE="playground.settings")  # fmt: skip
+    said = done.stdout.splitlines()
+    assert said == ["['This password is too common.']"] * 2 + ["good"], done.stderr
 
 
 def test_secrets_are_made_once_for_their_owner_only(tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ def test_codes_are_those_of_the_rfc(seconds: int, code: str) -> None:
 
 
 def test_it_is_set_up_with_a_picture_and_a_code(client: Client, root: User) -> None:
-    client.force_login(root)
+    first_step(client)
     page = client.get(reverse("two_factor")).content.decode()
     assert "<svg" in page
     assert "data:" not in page

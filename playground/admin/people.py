@@ -10,7 +10,7 @@ from django.forms.models import BaseInlineFormSet
 from django.http import HttpRequest, HttpResponse
 from django.utils.html import format_html
 
-from playground.models import Invitation, Membership, SecondFactor, Team, User
+from playground.models import Invitation, Login, Membership, SecondFactor, Team, User
 from playground.models.invitations import MOST_USES
 from playground.views.team import invitation_address
 
@@ -112,7 +112,7 @@ class PeopleAdmin(UserAdmin):
 
     list_display = ["username", "email", "teams", "is_active", "is_staff", "two_factor"]
     list_filter = ["is_active", "is_staff", "is_superuser", "memberships__team"]
-    actions = ["deactivate", "activate", "reset_second_factor"]
+    actions = ["deactivate", "activate", "log_out", "reset_second_factor"]
     inlines = [OwnMembershipInline]
     fieldsets = (
         (None, {"fields": ("username", "password")}),
@@ -160,6 +160,11 @@ class PeopleAdmin(UserAdmin):
     @admin.action(description="Activate the chosen people", permissions=["change"])
     def activate(self, request: HttpRequest, people: QuerySet[User]) -> None:
         self.message_user(request, f"{self._one_by_one(people, True)} activated.")
+
+    @admin.action(description="Log out everywhere", permissions=["change"])
+    def log_out(self, request: HttpRequest, people: QuerySet[User]) -> None:
+        count = Login.objects.filter(user__in=people).end()
+        self.message_user(request, f"{count} logins ended. Their pages close now.")
 
     @admin.action(description="Reset the second factor", permissions=["change"])
     def reset_second_factor(self, request: HttpRequest, people: QuerySet[User]) -> None:

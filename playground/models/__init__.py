@@ -17,6 +17,7 @@ from playground.models.keys import ApiKey
 from playground.models.labels import Label, RunLabel
 from playground.models.lessons import Memory
 from playground.models.limits import Limit, Meter
+from playground.models.logins import Login
 from playground.models.panels import Ballot, Entry, Judge, Pair, Panel
 from playground.models.presets import Preset
 from playground.models.prices import Price
@@ -55,6 +56,7 @@ __all__ = [
     "LabelTally",
     "LastOwner",
     "Limit",
+    "Login",
     "LoginLink",
     "Membership",
     "Memory",

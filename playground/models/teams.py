@@ -150,6 +150,12 @@ class LoginLink(models.Model):
             return None
         return cls.objects.select_related("user").get(digest=cls._digest(token)).user
 
+    @classmethod
+    def whose(cls, token: str) -> User | None:
+        """Of a link that is kept, also when it is used or late."""
+        link = cls.objects.select_related("user").filter(digest=cls._digest(token)).first()
+        return link.user if link else None
+
     @staticmethod
     def _digest(token: str) -> str:
         return hashlib.sha256(token.encode()).hexdigest()

@@ -28,6 +28,8 @@ from playground.views.entrance import (
     enter,
     known_device,
     let_in,
+    proved,
+    refuse,
     remember_device,
     safe_next,
     waiting,
@@ -55,6 +57,7 @@ def log_in(request: Request) -> HttpResponse:
     device = known_device(request, name)
     gates = password_gates(name, client_address(request), device)
     if wait := Attempts.objects.attempt(gates):
+        refuse(request, "too many attempts")
         context |= {"error": wait_sentence(wait)}
         response = render(request, "login.html", context, status=429)
         response["Retry-After"] = str(int(wait) + 1)
@@ -62,6 +65,7 @@ def log_in(request: Request) -> HttpResponse:
     # An unknown name costs the same hash as a known one.
     user = authenticate(request, username=name, password=password)
     if not isinstance(user, User):
+        refuse(request, "password", User.objects.filter(username=name).first())
         return render(request, "login.html", {**context, "error": WRONG}, status=422)
     Attempts.objects.forgive(gates)
     response = let_in(request, user, "password", there)
@@ -76,6 +80,7 @@ def login_link(request: Request, token: str) -> HttpResponse:
     """Once, then gone. HEAD is refused, so that a link preview does not use it up."""
     user = LoginLink.redeem(token)
     if user is None:
+        refuse(request, "used, late or unknown login link", LoginLink.whose(token))
         return render(request, "login_link.html", status=410)
     return let_in(request, user, "login link")
 
@@ -97,9 +102,11 @@ def login_code(request: Request) -> HttpResponse:
     code = request.POST.get("code", "")[:100]
     gates = code_gates(user.pk)
     if wait := Attempts.objects.attempt(gates):
+        refuse(request, "too many attempts")
         context["error"] = wait_sentence(wait)
         return render(request, "two_factor/code.html", context, status=429)
     if not factor.takes(code) and not RecoveryCode.take(user, code):
+        refuse(request, "code of the second factor", user)
         context["error"] = WRONG_CODE
         return render(request, "two_factor/code.html", context, status=422)
     Attempts.objects.forgive(gates)
@@ -109,11 +116,12 @@ def login_code(request: Request) -> HttpResponse:
 @never_cache
 @sensitive_post_parameters()
 def password(request: Request) -> HttpResponse:
-    """Set a password. The old one is asked for, unless there is none or a link was used."""
+    """Set a password. The old one is asked for, unless there is none or a link was just used."""
     if request.method == "POST" and "later" in request.POST:
         request.session["password_later"] = True
         return HttpResponse() if request.htmx else redirect("compose")
-    knows = request.user.has_usable_password() and not request.session.get("by_link")
+    by_link = request.session.get("by_link") and proved(request)
+    knows = request.user.has_usable_password() and not by_link
     gates = old_password_gates(request.user.pk) if knows else []
     if request.method == "POST" and (wait := Attempts.objects.attempt(gates)):
         context = {"form": PasswordChangeForm(request.user), "refused": wait_sentence(wait)}
@@ -121,7 +129,11 @@ def password(request: Request) -> HttpResponse:
     form = (PasswordChangeForm if knows else SetPasswordForm)(request.user, request.POST or None)
     if form.is_valid():
         Attempts.objects.forgive(gates)
+        former = request.session.session_key
         update_session_auth_hash(request, form.save())
+        request.user.logins.filter(session_key=former).update(
+            session_key=request.session.session_key
+        )
         messages.success(request, "Your password is set. From now on you can log in with it.")
         return redirect("compose")
     if gates and form.errors and "old_password" not in form.errors:

@@ -1,5 +1,6 @@
 """What every way in shares: the second step, whose address counts, a browser that is known."""
 
+import logging
 import secrets
 import time
 from typing import Any, cast
@@ -12,12 +13,18 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme, urlencode
 
-from playground.models import SecondFactor, User
+from playground.models import Login, SecondFactor, User
 from playground.models.audit import record
+from playground.models.logins import browser_name
+from playground.sessions import SINCE
+
+logger = logging.getLogger(__name__)
 
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 WAITING = "second_step"  # in the session: who has done the first step, and what comes after
 PASSED = "second_factor"  # in the session: the factor that was shown
+PROVED = "proved"  # in the session: when this person last showed who they are
+PROVED_SECONDS = 900  # that it counts, before a change of the account
 STEP_SECONDS = 600  # between the two steps
 KNOWN_DAYS = 180
 KNOWN_SALT = "known browser"
@@ -28,6 +35,36 @@ def client_address(request: HttpRequest) -> str:
     if name := settings.CLIENT_ADDRESS_HEADER:
         return request.headers.get(name, "").rpartition(",")[2].strip()
     return str(request.META.get("REMOTE_ADDR") or "")
+
+
+def agent_of(request: HttpRequest) -> str:
+    return str(request.META.get("HTTP_USER_AGENT") or "")
+
+
+def whence(request: HttpRequest) -> dict[str, str]:
+    """For the audit log."""
+    return {"from": client_address(request), "with": browser_name(agent_of(request))}
+
+
+def notice(request: HttpRequest, how: str = "") -> None:
+    """The session is in use."""
+    session = request.session
+    Login.objects.noticed(
+        cast(User, request.user),
+        session.session_key or "",
+        session.get(SINCE),
+        client_address(request),
+        agent_of(request),
+        how,
+    )
+
+
+def refuse(request: HttpRequest, how: str, user: User | None = None) -> None:
+    """Note a login that failed. What was typed is not kept: a name may be a password."""
+    name = repr(user.get_username()) if user else "an unknown account"
+    logger.warning("Login refused: %s, %s, from %r", how, name, client_address(request))
+    if user is not None:
+        record("login failed", user, {"by": how, **whence(request)})
 
 
 def safe_next(request: HttpRequest, there: str) -> str:
@@ -117,7 +154,11 @@ def enter(
         request.session["by_link"] = True
     if factor:
         request.session[PASSED] = factor
-    record("logged in", user, {"by": how + (" and second factor" if factor else "")})
+    request.session[SINCE] = request.session[PROVED] = int(time.time())
+    request.session.save()
+    by = how + (" and second factor" if factor else "")
+    notice(request, by)
+    record("logged in", user, {"by": by, **whence(request)})
     if settings.REQUIRE_TWO_FACTOR and user.is_staff and not factor:
         there = f"{reverse('two_factor')}?{urlencode({'next': there})}"
     return redirect(there)
@@ -137,6 +178,18 @@ def second_step_first(request: HttpRequest, there: str = "") -> HttpResponse | N
     if request.session.get(PASSED) == factor.pk:
         return None
     return _to_second_step(request, user, "session", safe_next(request, there)) if there else _no()
+
+
+def proved(request: HttpRequest) -> bool:
+    """Whether this person has shown just now, in this session, who they are."""
+    return bool(time.time() - request.session.get(PROVED, 0) < PROVED_SECONDS)
+
+
+def prove_first(request: HttpRequest, there: str) -> HttpResponse | None:
+    """Where to go before a change of the account, or None. A session left open is not enough."""
+    if proved(request):
+        return None
+    return redirect(f"{reverse('confirm')}?{urlencode({'next': there})}")
 
 
 def _no() -> HttpResponse:

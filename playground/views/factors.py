@@ -5,6 +5,7 @@ from django.conf import settings
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils.safestring import mark_safe
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
@@ -14,7 +15,7 @@ from playground.models import Attempts, RecoveryCode, SecondFactor
 from playground.models.throttle import code_gates, wait_sentence
 from playground.views import Request
 from playground.views.account import WRONG_CODE
-from playground.views.entrance import PASSED, safe_next
+from playground.views.entrance import PASSED, prove_first, refuse, safe_next
 
 NAME = "Playground"
 
@@ -61,6 +62,7 @@ def _refusal(request: Request, factor: SecondFactor) -> tuple[str, int] | None:
     code = request.POST.get("code", "")[:100]
     spare = factor.confirmed_at is not None
     if not factor.takes(code) and not (spare and RecoveryCode.take(request.user, code)):
+        refuse(request, "code of the second factor, in the account", request.user)
         return WRONG_CODE, 422
     Attempts.objects.forgive(gates)
     return None
@@ -69,6 +71,11 @@ def _refusal(request: Request, factor: SecondFactor) -> tuple[str, int] | None:
 @never_cache
 @require_GET
 def two_factor(request: Request) -> HttpResponse:
+    """The secret of a new one is for who has just shown who they are."""
+    if SecondFactor.of(request.user) is None and (
+        first := prove_first(request, request.get_full_path())
+    ):
+        return first
     return _page(request)
 
 
@@ -77,6 +84,8 @@ def two_factor(request: Request) -> HttpResponse:
 @require_POST
 def confirm(request: Request) -> HttpResponse:
     """Take the first code of the app; show the recovery codes."""
+    if first := prove_first(request, reverse("two_factor")):
+        return first
     if SecondFactor.of(request.user) is not None:
         return redirect("two_factor")
     factor = SecondFactor.begun(request.user)

@@ -1,7 +1,8 @@
 /* Theme and text size, before the first paint. The only things kept in the browser, beside the time zone. */
 (() => {
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
-  if (zone) document.cookie = `time_zone=${zone}; path=/; max-age=31536000; samesite=lax`;
+  const [prefix, secure] = location.protocol === "https:" ? ["__Secure-", "; secure"] : ["", ""];
+  if (zone) document.cookie = `${prefix}time_zone=${zone}; path=/; max-age=31536000; samesite=lax${secure}`;
 
   const stored = (key) => { try { return localStorage.getItem(key); } catch { return null; } };
   const theme = stored("theme"), mono = stored("mono");
