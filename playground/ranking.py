@@ -5,16 +5,21 @@
 It stands in a process of its own because numpy and scipy cost a second and 100 MB, which the server
 must not carry: nothing of the playground imports this module. It imports nothing of the playground.
 
-In: {"contestants": 3, "votes": [[pair, judge, a, b, value]…], "rounds": 300}. `a` and `b` are
-indices of contestants; `value` is "a" or "b" (the better one), "tie" or "bad" (neither will do).
-Out: see `result`. Shares are from 0 to 1; what cannot be told is null.
+In: {"contestants": 3, "votes": [[round, judge, [0, 2], value]…], "samples": 300}. The list holds
+the contestants whose outputs stood side by side; `value` is the place of the best one in it, or
+"tie", or "bad" (none will do). Out: see `result`. Shares are from 0 to 1; what cannot be told is
+null.
+
+A vote for the best of three or more counts as one over each of the others. That is consistent with
+Bradley–Terry's model for the best of many, other than pairs that are made from whole rankings
+(Azari Soufiani et al. 2013, "Generalized Method-of-Moments for Rank Aggregation").
 """
 
 import json
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from itertools import combinations
+from itertools import combinations, permutations
 from typing import Any, NamedTuple
 
 import choix
@@ -22,26 +27,28 @@ import numpy as np
 from scipy.sparse.csgraph import connected_components
 from scipy.stats import binomtest
 
-ROUNDS = 300  # samples of the bootstrap
+SAMPLES = 300  # of the bootstrap
 SEED = 20_251_128  # the same votes give the same intervals
 PRIOR = 0.5  # of a win each way between any two, where the votes alone have no finite answer
 LEVEL = 0.95
 
 
 class Vote(NamedTuple):
-    pair: int
+    round: int
     judge: int
-    a: int
-    b: int
-    value: str
+    shown: Sequence[int]  # contestants
+    value: int | str  # place of the best one in `shown`, "tie" or "bad"
+
+    def best(self) -> int | None:
+        return self.shown[self.value] if isinstance(self.value, int) else None
 
 
 def result(data: dict[str, Any]) -> dict[str, Any]:
     votes = [Vote(*each) for each in data["votes"]]
     count = int(data["contestants"])
-    rounds = int(data.get("rounds", ROUNDS))
+    samples = int(data.get("samples", SAMPLES))
     return {
-        "contestants": contestants(votes, count, rounds),
+        "contestants": contestants(votes, count, samples),
         "evened": evened(votes, count),
         "agreement": agreement(votes),
         "divided": divided(votes),
@@ -51,7 +58,7 @@ def result(data: dict[str, Any]) -> dict[str, Any]:
 # --- Contestants ----------------------------------------------------------------------------
 
 
-def contestants(votes: Sequence[Vote], count: int, rounds: int) -> list[dict[str, Any]]:
+def contestants(votes: Sequence[Vote], count: int, samples: int) -> list[dict[str, Any]]:
     """Of each: wins, losses, ties, bad; the share won with its interval; strength with its own.
 
     The share is of the votes that prefer one. The strength is the chance, by Bradley–Terry, to be
@@ -59,14 +66,11 @@ def contestants(votes: Sequence[Vote], count: int, rounds: int) -> list[dict[str
     """
     tallies = [Counter[str]() for _ in range(count)]
     for vote in votes:
-        if vote.value in ("a", "b"):
-            winner, loser = (vote.a, vote.b) if vote.value == "a" else (vote.b, vote.a)
-            tallies[winner]["wins"] += 1
-            tallies[loser]["losses"] += 1
-        else:
-            for each in (vote.a, vote.b):
-                tallies[each]["ties" if vote.value == "tie" else "bad"] += 1
-    strength = ranked(votes, count, rounds)
+        best = vote.best()
+        for each in vote.shown:
+            won = "wins" if each == best else "losses"
+            tallies[each][{"tie": "ties", "bad": "bad"}.get(str(vote.value), won)] += 1
+    strength = ranked(votes, count, samples)
     return [
         {
             **{name: tally[name] for name in ("wins", "losses", "ties", "bad")},
@@ -89,9 +93,13 @@ def wins_of(votes: Iterable[Vote], count: int) -> Any:
     """wins[i, j]: how often i was preferred over j. No preference is half a win each."""
     wins = np.zeros((count, count))
     for vote in votes:
-        won = {"a": 1.0, "b": 0.0}.get(vote.value, 0.5)
-        wins[vote.a, vote.b] += won
-        wins[vote.b, vote.a] += 1 - won
+        best = vote.best()
+        if best is not None:
+            for other in vote.shown:
+                wins[best, other] += other != best
+        else:
+            for one, other in permutations(vote.shown, 2):
+                wins[one, other] += 0.5
     return wins
 
 
@@ -104,7 +112,7 @@ def settled(wins: Any) -> bool:
 
 def evened(votes: Sequence[Vote], count: int) -> bool:
     """Whether PRIOR had to be added for the ranking of those who were judged."""
-    met = sorted({each for vote in votes for each in (vote.a, vote.b)})
+    met = sorted({each for vote in votes for each in vote.shown})
     return bool(met) and not settled(wins_of(votes, count)[np.ix_(met, met)])
 
 
@@ -118,49 +126,49 @@ def chances(wins: Any, even: bool) -> Any:
     return (against.sum(axis=1) - 0.5) / (count - 1)
 
 
-def ranked(votes: Sequence[Vote], count: int, rounds: int) -> list[list[float] | None]:
-    """[estimate, low, high] of each. The bootstrap draws pairs, not votes: judges of the same two
+def ranked(votes: Sequence[Vote], count: int, samples: int) -> list[list[float] | None]:
+    """[estimate, low, high] of each. The bootstrap draws rounds, not votes: judges of the same
     texts do not err independently."""
-    met = sorted({each for vote in votes for each in (vote.a, vote.b)})
+    met = sorted({each for vote in votes for each in vote.shown})
     found: list[list[float] | None] = [None] * count
     if len(met) < 2:
         return found
     wins = wins_of(votes, count)[np.ix_(met, met)]
     even = not settled(wins)
     estimates = chances(wins, even)
-    parts = np.array([wins_of(each, count) for each in _of_pairs(votes)])
+    parts = np.array([wins_of(each, count) for each in _of_rounds(votes)])
     draw = np.random.default_rng(SEED)
-    samples = []
-    for _ in range(rounds):
+    drawn_chances = []
+    for _ in range(samples):
         drawn = parts[draw.integers(len(parts), size=len(parts))].sum(axis=0)[np.ix_(met, met)]
-        samples.append(chances(drawn, even or not settled(drawn)))
-    low, high = np.quantile(samples, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
+        drawn_chances.append(chances(drawn, even or not settled(drawn)))
+    low, high = np.quantile(drawn_chances, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
     for index, each, lo, hi in zip(met, estimates, low, high, strict=True):
         found[index] = [float(each), float(min(lo, each)), float(max(hi, each))]
     return found
 
 
-def _of_pairs(votes: Iterable[Vote]) -> Iterable[list[Vote]]:
-    pairs: dict[int, list[Vote]] = defaultdict(list)
+def _of_rounds(votes: Iterable[Vote]) -> Iterable[list[Vote]]:
+    rounds: dict[int, list[Vote]] = defaultdict(list)
     for vote in votes:
-        pairs[vote.pair].append(vote)
-    return pairs.values()
+        rounds[vote.round].append(vote)
+    return rounds.values()
 
 
 # --- Judges ---------------------------------------------------------------------------------
 
 
-def by_pair(votes: Iterable[Vote]) -> dict[int, dict[int, str]]:
-    """{pair: {judge: value}}"""
+def by_round(votes: Iterable[Vote]) -> dict[int, dict[int, str]]:
+    """{round: {judge: value}}"""
     found: dict[int, dict[int, str]] = defaultdict(dict)
     for vote in votes:
-        found[vote.pair][vote.judge] = vote.value
+        found[vote.round][vote.judge] = str(vote.value)
     return found
 
 
 def agreement(votes: Sequence[Vote]) -> dict[str, Any]:
-    """How far judges agree on the pairs that two or more have judged."""
-    common = {pair: said for pair, said in by_pair(votes).items() if len(said) > 1}
+    """How far judges agree on the rounds that two or more have judged."""
+    common = {one: said for one, said in by_round(votes).items() if len(said) > 1}
     same = total = 0
     for said in common.values():
         for one, other in combinations(said.values(), 2):
@@ -168,7 +176,7 @@ def agreement(votes: Sequence[Vote]) -> dict[str, Any]:
             total += 1
     judges = sorted({judge for said in common.values() for judge in said})
     return {
-        "pairs": len(common),
+        "rounds": len(common),
         "share": share(same, total),
         "alpha": alpha(common.values()),
         "judges": [
@@ -182,7 +190,7 @@ def two_judges(one: int, other: int, said: Iterable[dict[int, str]]) -> dict[str
     both = [(each[one], each[other]) for each in said if one in each and other in each]
     same = sum(a == b for a, b in both)
     return {
-        "pairs": len(both),
+        "rounds": len(both),
         "share": same / len(both) if both else None,
         "kappa": kappa(both),
     }
@@ -229,15 +237,16 @@ def alpha(said: Iterable[dict[int, str]]) -> float | None:
 
 
 def divided(votes: Sequence[Vote]) -> list[int]:
-    """Pairs on which judges differ, those that divide them most evenly and most strongly first."""
+    """Rounds on which judges differ, those that divide them most evenly and most strongly first."""
     found = []
-    for pair, said in by_pair(votes).items():
+    for one, said in by_round(votes).items():
         counts = Counter(said.values())
         if len(counts) > 1:
-            opposed = min(counts["a"], counts["b"])
+            preferred = sorted(n for value, n in counts.items() if value not in ("tie", "bad"))
+            opposed = preferred[-2] if len(preferred) > 1 else 0  # to the most frequent preference
             apart = 1 - sum(each**2 for each in counts.values()) / len(said) ** 2
-            found.append((-opposed, -apart, pair))
-    return [pair for _, _, pair in sorted(found)]
+            found.append((-opposed, -apart, one))
+    return [one for _, _, one in sorted(found)]
 
 
 if __name__ == "__main__":

@@ -40,6 +40,7 @@ from playground.views import (
     tools,
     trash,
     triage,
+    verdict,
 )
 
 comparison_urls = [
@@ -124,9 +125,9 @@ panel_urls = [
     path("", panels.panel, name="panel"),
     path("vote/", panels.vote, name="vote"),
     path("reveal/", panels.reveal, name="reveal"),
-    path("result/", panels.result, name="panel_result"),
-    path("pairs/<int:position>/", panels.pair, name="panel_pair"),
-    path("votes.csv", panels.votes_csv, name="votes_csv"),
+    path("result/", verdict.result, name="panel_result"),
+    path("rounds/<int:position>/", verdict.panel_round, name="panel_round"),
+    path("votes.csv", verdict.votes_csv, name="votes_csv"),
     path("delete/", panels.delete_panel, name="panel_delete"),
 ]
 

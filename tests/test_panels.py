@@ -8,8 +8,21 @@ from typing import Any
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
-from playground.models import Ballot, Judge, Label, Panel, Queue, Rating, Run, RunLabel, Seen, User
+from playground.models import (
+    Ballot,
+    Comparison,
+    Judge,
+    Label,
+    Panel,
+    Queue,
+    Rating,
+    Run,
+    RunLabel,
+    Seen,
+    User,
+)
 from tests.runs import make_run
 
 NAMES = ("secret-model-9b", "hidden-model-70b")
@@ -80,7 +93,7 @@ def vote(client: Client, panel: Panel, value: str) -> Any:
 
 
 def test_each_two_outputs_of_one_prompt_are_a_pair(panel: Panel, runs: list[Run]) -> None:
-    pairs = [{pair.a.run_id, pair.b.run_id} for pair in panel.pairs.select_related("a", "b")]
+    pairs = [set(each.run_ids) for each in panel.rounds.with_seats()]
     assert pairs == [{runs[0].pk, runs[1].pk}, {runs[2].pk, runs[3].pk}]
 
 
@@ -90,7 +103,7 @@ def test_three_outputs_are_three_pairs_and_settings_tell_equal_models_apart(alic
         for t in (0, 0.5, 1)
     ]
     panel = Panel.objects.begin(membership(alice), "x", [run.pk for run in made])
-    assert panel.pairs.count() == 3
+    assert panel.rounds.count() == 3
     names = set(panel.entries.values_list("contestant", flat=True))
     assert names == {f"m · fake, temperature {t}" for t in (0, 0.5, 1)}
 
@@ -115,7 +128,146 @@ def test_a_panel_is_made_from_rows_of_the_history(
     answer = client.post(reverse("review_new"), {"kind": "panel", "rows": rows, "name": "Which?"})
     panel = Panel.objects.get()
     assert answer["Location"] == reverse("panel", args=[panel.pk])
-    assert panel.pairs.count() == 2
+    assert panel.rounds.count() == 2
+
+
+THREE = ("one-7b", "two-7b", "three-7b")
+
+
+@pytest.fixture
+def together(alice: User) -> Panel:
+    """Two prompts, each answered twice by each of three models."""
+    made = [
+        make_run(alice, prompt, f"{prompt} {model[:3]} {again}", model=model)
+        for prompt in ("Bird?", "Tree?")
+        for model in THREE
+        for again in "xy"
+    ]
+    ids = [run.pk for run in made]
+    return Panel.objects.begin(membership(alice), "Which is best?", ids, together=True)
+
+
+def test_all_outputs_of_a_prompt_stand_together_once_for_each_repetition(together: Panel) -> None:
+    rounds = list(together.rounds.with_seats())
+    assert [each.size for each in rounds] == [3] * 4
+    for each in rounds:
+        names = [entry.contestant for entry in each.entries]
+        assert names == [f"{model} · fake" for model in THREE]
+    texts = {tuple(entry.text() for entry in each.entries) for each in rounds}
+    assert ("Bird? one x", "Bird? two x", "Bird? thr x") in texts
+    assert ("Tree? one y", "Tree? two y", "Tree? thr y") in texts
+
+
+def test_a_repetition_without_an_opponent_is_left_out(alice: User) -> None:
+    made = [make_run(alice, "Hi", f"{model}{n}", model=model) for n, model in enumerate("aaab")]
+    ids = [run.pk for run in made]
+    panel = Panel.objects.begin(membership(alice), "x", ids, together=True)
+    [one] = panel.rounds.with_seats()
+    assert one.run_ids == [made[0].pk, made[3].pk]
+    assert not panel.together  # there is nothing but pairs
+
+
+def test_more_outputs_than_keys_are_refused_with_a_way_out(alice: User, client: Client) -> None:
+    made = [make_run(alice, "Hi", str(n), model=f"m{n}") for n in range(10)]
+    client.force_login(alice)
+    rows = ",".join(f"run-{run.pk}" for run in made)
+    fields = {"kind": "panel", "rows": rows, "name": "Kept", "together": "1"}
+    answer = client.post(reverse("review_new"), fields)
+    assert answer.status_code == 422
+    assert "side by side are at most 9. Show two at a time" in answer.content.decode()
+    client.post(reverse("review_new"), {**fields, "together": ""})
+    assert Panel.objects.get().rounds.count() == 45
+
+
+def test_the_form_says_how_many_votes_each_way_takes(alice: User, client: Client) -> None:
+    made = [make_run(alice, prompt, f"{m}", model=m) for prompt in ("Hi", "Ho") for m in "abc"]
+    client.force_login(alice)
+    rows = ",".join(f"run-{run.pk}" for run in made)
+    page = client.get(reverse("review_new"), {"kind": "panel", "rows": rows})
+    assert page.context["asks"] == (6, 2)
+    client.post(
+        reverse("review_new"), {"kind": "panel", "rows": rows, "name": "x", "together": "1"}
+    )
+    assert Panel.objects.get().rounds.count() == 2
+    two = ",".join(f"run-{run.pk}" for run in made[:2])
+    page = client.get(reverse("review_new"), {"kind": "panel", "rows": two})
+    assert page.context["asks"] is None
+
+
+@pytest.mark.parametrize("order", ["abc", "cab"])
+@pytest.mark.parametrize(("key", "place"), [("1", 0), ("2", 1), ("3", 2)])
+def test_the_best_of_three_is_the_output_that_stood_there(
+    judge: Client, together: Panel, key: str, place: int, order: str
+) -> None:
+    html = page_of(judge, together)
+    assert len(re.findall(r'<article class="card" id="output-[ABC]"', html)) == 3
+    assert not any(name in html for name in THREE)
+    Ballot.objects.update(order=order)
+    shown = re.findall(r"(?:Bird|Tree)\? (?:one|two|thr) [xy]", page_of(judge, together))
+    vote(judge, together, key)
+    ballot = Ballot.objects.exclude(value="").get()
+    assert ballot.value == order[place]
+    entries = ballot.round.entries
+    assert entries["abc".index(ballot.value)].text() == shown[place]
+
+
+def test_a_key_for_an_output_that_is_not_there_is_no_vote(judge: Client, together: Panel) -> None:
+    for key in ("4", "9", "00", "01", "²"):
+        assert vote(judge, together, key).status_code == 404
+    assert not Ballot.objects.exclude(value="").exists()
+
+
+def test_the_result_of_three_counts_each_as_over_the_others(
+    client: Client, together: Panel, alice: User, bob: User, rita: User
+) -> None:
+    decide(together, bob, ["a", "a", "b", "tie"])
+    decide(together, rita, ["a", "b", "c", "bad"])
+    decide(together, alice, ["c"] * 4, aside="author")
+    answer = result_of(client, together, bob)
+    rows = {row["name"].split()[0]: row for row in answer.context["ranking"]}
+    assert [rows["one-7b"][key] for key in ("wins", "losses", "ties", "bad")] == [3, 3, 1, 1]
+    assert [rows[name]["wins"] for name in THREE] == [3, 2, 1]
+    assert [row["rank"] for row in answer.context["ranking"]] == [1, 2, 3]
+    assert answer.context["agreement"]["share"][0] == 0.25
+    assert [each["position"] for each in answer.context["divided"]] == [2, 3, 4]
+    assert answer.context["divided"][0]["outputs"] == [
+        ("one-7b · fake", 1), ("two-7b · fake", 1), ("three-7b · fake", 0)
+    ]  # fmt: skip
+    page = answer.content.decode()
+    assert "Rounds that divide the judges" in page
+    page = client.get(reverse("panel_round", args=[together.pk, 2])).content.decode()
+    assert "B is best" in page
+    table = list(csv.reader(io.StringIO(votes_table(client, together))))
+    assert table[0][:9] == ["round", "prompt", "judge", "vote", "preferred", "over", "a", "b", "c"]
+    assert len(table) == 13
+    first = dict(zip(*table[:2], strict=True))
+    assert (first["preferred"], first["over"]) == (
+        "one-7b · fake", "two-7b · fake; three-7b · fake",
+    )  # fmt: skip
+
+
+def test_a_purged_run_takes_its_whole_round_away(
+    client: Client, together: Panel, bob: User
+) -> None:
+    decide(together, bob, ["a", "b", "c", "tie"])
+    run = Run.objects.get(pk=together.rounds.with_seats()[0].run_ids[2])
+    Comparison.objects.move([run.comparison_id], deleted_at=timezone.now())
+    run.comparison.refresh_from_db()
+    run.comparison.purge()
+    answer = result_of(client, together, bob)
+    assert (answer.context["votes"], answer.context["rounds"]) == (3, 3)
+
+
+def test_undo_does_not_bring_back_a_text_that_one_may_not_see_any_more(
+    judge: Client, panel: Panel, runs: list[Run]
+) -> None:
+    vote(judge, panel, "1")
+    first = Ballot.objects.exclude(value="").get().round
+    runs[0 if runs[0].pk in first.run_ids else 2].comparison.trash()
+    answer = judge.post(
+        reverse("vote", args=[panel.pk]), {"vote": "u"}, headers={"HX-Request": "1"}
+    )
+    assert first.entries[0].text() not in answer.content.decode()
 
 
 # --- What a judge sees -----------------------------------------------------------------------
@@ -166,46 +318,46 @@ def test_order_and_sides_are_drawn_once_for_each_judge(
 ) -> None:
     client.force_login(bob)
     first = page_of(client, panel)
-    drawn = list(Ballot.objects.order_by("pk").values_list("pair", "place", "swapped"))
+    drawn = list(Ballot.objects.order_by("pk").values_list("round", "place", "order"))
     texts = re.findall(r"Answer \w+", first)
     for _ in range(3):
         assert re.findall(r"Answer \w+", page_of(client, panel)) == texts
-    assert list(Ballot.objects.order_by("pk").values_list("pair", "place", "swapped")) == drawn
+    assert list(Ballot.objects.order_by("pk").values_list("round", "place", "order")) == drawn
 
 
 def test_sides_and_order_differ_between_judges(alice: User, bob: User, rita: User) -> None:
     made = [make_run(alice, f"Prompt {n}", f"{n}{m}", model=m) for n in range(30) for m in "ab"]
     panel = Panel.objects.begin(membership(alice), "x", [run.pk for run in made])
     for user in (bob, rita):
-        panel.judge(user).deal(membership(user))
+        Judge.objects.of(panel, user).deal(membership(user))
     orders = [
-        list(judge.ballots.order_by("place").values_list("pair", flat=True))
+        list(judge.ballots.order_by("place").values_list("round", flat=True))
         for judge in Judge.objects.all()
     ]
     sides = [
-        list(judge.ballots.order_by("pair").values_list("swapped", flat=True))
+        list(judge.ballots.order_by("round").values_list("order", flat=True))
         for judge in Judge.objects.all()
     ]
     assert orders[0] != orders[1]  # by chance equal once in 30!
     assert sides[0] != sides[1]  # by chance equal once in 2 ** 30
-    assert {True, False} == set(sides[0])
+    assert {"ab", "ba"} == set(sides[0])
 
 
 # --- Votes -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("swapped", [False, True])
+@pytest.mark.parametrize("order", ["ab", "ba"])
 @pytest.mark.parametrize(
     ("key", "value"), [("1", "a"), ("2", "b"), ("0", "tie"), ("-", "bad"), ("s", "skip")]
 )
 def test_a_vote_is_for_the_output_and_not_for_the_side(
-    judge: Client, panel: Panel, key: str, value: str, swapped: bool
+    judge: Client, panel: Panel, key: str, value: str, order: str
 ) -> None:
     page_of(judge, panel)
-    Ballot.objects.update(swapped=swapped)
+    Ballot.objects.update(order=order)
     vote(judge, panel, key)
     other = {"a": "b", "b": "a"}
-    wanted = other.get(value, value) if swapped else value
+    wanted = other.get(value, value) if order == "ba" else value
     assert Ballot.objects.exclude(value="").get().value == wanted
 
 
@@ -251,7 +403,7 @@ def test_the_result_is_hidden_from_who_has_not_revealed(
     page = judge.get(reverse("panel_result", args=[panel.pk])).content.decode()
     assert NAMES[0] not in page
     assert judge.get(reverse("votes_csv", args=[panel.pk])).status_code == 404
-    assert judge.get(reverse("panel_pair", args=[panel.pk, 1])).status_code == 404
+    assert judge.get(reverse("panel_round", args=[panel.pk, 1])).status_code == 404
 
 
 # --- Which votes count -----------------------------------------------------------------------
@@ -339,9 +491,9 @@ def test_the_same_page_twice_notes_it_once(judge: Client, runs: list[Run], bob: 
 
 def decide(panel: Panel, user: User, values: list[str], aside: str = "") -> None:
     """Votes on the pairs in their order."""
-    judge = panel.judge(user)
+    judge = Judge.objects.of(panel, user)
     judge.deal(membership(user))
-    for ballot, value in zip(judge.ballots.order_by("pair__position"), values, strict=True):
+    for ballot, value in zip(judge.ballots.order_by("round__position"), values, strict=True):
         Ballot.objects.filter(pk=ballot.pk).update(value=value, aside=aside)
 
 
@@ -367,8 +519,8 @@ def test_the_result_counts_only_votes_that_count(
     assert answer.context["agreement"]["share"][0] == 0.5
     [aside_row] = answer.context["aside"]
     assert (aside_row["judge"].name, len(aside_row["values"])) == ("alice", 2)
-    assert [each["pair"].position for each in answer.context["divided"]] == [2]
-    assert reverse("panel_pair", args=[panel.pk, 2]) in answer.content.decode()
+    assert [each["position"] for each in answer.context["divided"]] == [2]
+    assert reverse("panel_round", args=[panel.pk, 2]) in answer.content.decode()
 
 
 def test_the_pair_that_divides_shows_names_and_votes(
@@ -378,7 +530,7 @@ def test_the_pair_that_divides_shows_names_and_votes(
     decide(panel, rita, ["a", "b"])
     client.force_login(bob)
     client.post(reverse("reveal", args=[panel.pk]))
-    page = client.get(reverse("panel_pair", args=[panel.pk, 2])).content.decode()
+    page = client.get(reverse("panel_round", args=[panel.pk, 2])).content.decode()
     assert all(name in page for name in NAMES)
     assert "A is better" in page
     assert "B is better" in page
@@ -390,13 +542,16 @@ def test_a_result_without_votes_says_so(client: Client, panel: Panel, bob: User)
     assert "no vote yet" in answer.content.decode()
 
 
+def votes_table(client: Client, panel: Panel) -> str:
+    return client.get(reverse("votes_csv", args=[panel.pk])).content.decode("utf-8-sig")
+
+
 def test_the_votes_come_as_csv_without_formulas(client: Client, alice: User, bob: User) -> None:
     made = [make_run(alice, "Hi", "1", model="=cmd()"), make_run(alice, "Hi", "2", model="m")]
     panel = Panel.objects.begin(membership(alice), "x", [run.pk for run in made])
     decide(panel, bob, ["a"])
     result_of(client, panel, bob)
-    answer = client.get(reverse("votes_csv", args=[panel.pk]))
-    head, row = csv.reader(io.StringIO(answer.content.decode("utf-8-sig")))
+    head, row = csv.reader(io.StringIO(votes_table(client, panel)))
     found = dict(zip(head, row, strict=True))
     assert found["preferred"].startswith("'=cmd()")
     assert (found["judge"], found["vote"], found["counts"]) == ("bob", "A", "yes")
@@ -409,7 +564,7 @@ def test_a_pair_whose_run_is_in_the_trash_is_neither_judged_nor_counted(
     decide(panel, bob, ["a", "a"])
     runs[0].comparison.trash()
     answer = result_of(client, panel, bob)
-    assert (answer.context["votes"], answer.context["pairs"]) == (1, 1)
+    assert (answer.context["votes"], answer.context["rounds"]) == (1, 1)
 
 
 def test_deleting_a_judge_keeps_the_votes(

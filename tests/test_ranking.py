@@ -11,12 +11,12 @@ import pytest
 from playground import ranking
 from playground.ranking import Vote, result
 
-A, B, TIE, BAD = "a", "b", "tie", "bad"
+A, B, TIE, BAD = 0, 1, "tie", "bad"
 
 
-def votes(*values: str, judges: int = 1, contestants: tuple[int, int] = (0, 1)) -> list[list[Any]]:
+def votes(*values: int | str, judges: int = 1) -> list[list[Any]]:
     """A pair for each of so many judges' votes."""
-    return [[n // judges, n % judges, *contestants, value] for n, value in enumerate(values)]
+    return [[n // judges, n % judges, [0, 1], value] for n, value in enumerate(values)]
 
 
 def test_wins_ties_and_both_bad_are_counted_for_both_sides() -> None:
@@ -46,7 +46,7 @@ def test_two_contestants_have_the_strength_of_their_share() -> None:
 
 
 def test_three_contestants_in_a_ring_are_equal() -> None:
-    ring = [[0, 0, 0, 1, A], [1, 0, 1, 2, A], [2, 0, 2, 0, A]]
+    ring = [[0, 0, [0, 1], A], [1, 0, [1, 2], A], [2, 0, [2, 0], A]]
     found = result({"contestants": 3, "votes": ring})
     assert [each["strength"][0] for each in found["contestants"]] == pytest.approx([0.5] * 3)
     assert not found["evened"]
@@ -55,8 +55,8 @@ def test_three_contestants_in_a_ring_are_equal() -> None:
 def test_odds_multiply_along_a_chain() -> None:
     """0 : 1 = 2 : 1 and 1 : 2 = 2 : 1, so 0 : 2 is 4 : 1 although they never met."""
     chain = [
-        *[[n, 0, 0, 1, value] for n, value in enumerate((A, A, B))],
-        *[[n + 3, 0, 1, 2, value] for n, value in enumerate((A, A, B))],
+        *[[n, 0, [0, 1], value] for n, value in enumerate((A, A, B))],
+        *[[n + 3, 0, [1, 2], value] for n, value in enumerate((A, A, B))],
     ]
     found = [
         each["strength"][0] for each in result({"contestants": 3, "votes": chain})["contestants"]
@@ -70,7 +70,7 @@ def test_a_winner_of_everything_and_contestants_that_never_met_get_finite_figure
     found = result({"contestants": 2, "votes": votes(A, A, A, A)})
     assert found["evened"]
     assert found["contestants"][0]["strength"][0] == pytest.approx(0.9, abs=1e-6)
-    apart = [*votes(A, A), [9, 0, 2, 3, A]]
+    apart = [*votes(A, A), [9, 0, [2, 3], A]]
     found = result({"contestants": 5, "votes": apart})
     assert found["evened"]
     figures = [each["strength"] for each in found["contestants"]]
@@ -89,11 +89,30 @@ def test_an_interval_holds_its_estimate_and_comes_out_the_same_again() -> None:
     assert high == pytest.approx(0.9, abs=0.1)
 
 
+def test_the_best_of_three_has_won_over_each_of_the_others() -> None:
+    """Luce's choice: 0, 1 and 2 chosen 6, 3 and 1 times of ten are worth 6 : 3 : 1."""
+    said = [0] * 6 + [1] * 3 + [2]
+    three = [[n, 0, [2, 0, 1], [2, 0, 1].index(best)] for n, best in enumerate(said)]
+    found = result({"contestants": 3, "votes": three})["contestants"]
+    assert [[each["wins"], each["losses"]] for each in found] == [[6, 4], [3, 7], [1, 9]]
+    assert found[0]["share"][0] == pytest.approx(0.6)
+    strengths = [each["strength"][0] for each in found]
+    hand = [(6 / 9 + 6 / 7) / 2, (3 / 9 + 3 / 4) / 2, (1 / 7 + 1 / 4) / 2]
+    assert strengths == pytest.approx(hand, abs=1e-4)
+
+
+def test_a_tie_of_three_is_half_a_win_between_each_two() -> None:
+    found = result({"contestants": 3, "votes": [[0, 0, [0, 1, 2], TIE], [1, 0, [0, 1, 2], BAD]]})
+    assert [each["strength"][0] for each in found["contestants"]] == pytest.approx([0.5] * 3)
+    assert [(each["ties"], each["bad"]) for each in found["contestants"]] == [(1, 1)] * 3
+    assert not found["evened"]
+
+
 def test_cohens_kappa_by_hand() -> None:
     """Cohen's own form: 20 + 15 of 50 agree; margins 25/25 and 30/20: (0.7 - 0.5) / 0.5."""
-    both = [(A, A)] * 20 + [(A, B)] * 5 + [(B, A)] * 10 + [(B, B)] * 15
+    both = [("a", "a")] * 20 + [("a", "b")] * 5 + [("b", "a")] * 10 + [("b", "b")] * 15
     assert ranking.kappa(both) == pytest.approx(0.4)
-    assert ranking.kappa([(A, A)] * 3) is None
+    assert ranking.kappa([("a", "a")] * 3) is None
     assert ranking.kappa([]) is None
 
 
@@ -114,22 +133,31 @@ def test_krippendorffs_alpha_of_his_own_example() -> None:
 
 
 def test_agreement_is_of_the_pairs_that_two_have_judged() -> None:
-    found = result({"contestants": 2, "votes": [*votes(A, A, A, B, judges=2), [7, 0, 0, 1, A]]})
+    found = result({"contestants": 2, "votes": [*votes(A, A, A, B, judges=2), [7, 0, [0, 1], A]]})
     agreement = found["agreement"]
-    assert agreement["pairs"] == 2
+    assert agreement["rounds"] == 2
     assert agreement["share"][0] == pytest.approx(0.5)
     [two] = agreement["judges"]
-    assert (two["judges"], two["pairs"], two["share"]) == ([0, 1], 2, 0.5)
+    assert (two["judges"], two["rounds"], two["share"]) == ([0, 1], 2, 0.5)
 
 
 def test_pairs_that_divide_come_first_where_judges_are_opposed() -> None:
     said = [
-        *[Vote(1, judge, 0, 1, A) for judge in range(4)],
-        *[Vote(2, judge, 0, 1, value) for judge, value in enumerate((A, A, A, TIE))],
-        *[Vote(3, judge, 0, 1, value) for judge, value in enumerate((A, A, B, B))],
-        *[Vote(4, judge, 0, 1, value) for judge, value in enumerate((A, A, A, B))],
+        *[Vote(1, judge, [0, 1], A) for judge in range(4)],
+        *[Vote(2, judge, [0, 1], value) for judge, value in enumerate((A, A, A, TIE))],
+        *[Vote(3, judge, [0, 1], value) for judge, value in enumerate((A, A, B, B))],
+        *[Vote(4, judge, [0, 1], value) for judge, value in enumerate((A, A, A, B))],
     ]
     assert ranking.divided(said) == [3, 4, 2]
+
+
+def test_three_ways_divide_by_the_second_most_preferred() -> None:
+    said = [
+        *[Vote(1, judge, [0, 1, 2], value) for judge, value in enumerate((0, 0, 1, 2))],
+        *[Vote(2, judge, [0, 1, 2], value) for judge, value in enumerate((2, 2, 1, 1))],
+        *[Vote(3, judge, [0, 1, 2], value) for judge, value in enumerate((2, 2, 2, 2))],
+    ]
+    assert ranking.divided(said) == [2, 1]
 
 
 def test_no_votes_are_no_figures() -> None:

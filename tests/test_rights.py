@@ -35,17 +35,19 @@ from playground.models import (
     Entry,
     Invitation,
     Job,
+    Judge,
     Label,
     Login,
     LoginLink,
     Membership,
-    Pair,
     Panel,
     Preset,
     Queue,
     Rating,
+    Round,
     RunLabel,
     SavedView,
+    Seat,
     Share,
     Team,
     Transfer,
@@ -230,7 +232,7 @@ TABLE = [
     Row("vote", POST, read, "panel", {"vote": "u"}),
     Row("reveal", POST, read, "panel"),
     Row("panel_result", GET, read, "panel"),
-    Row("panel_pair", GET, own, "pair"),
+    Row("panel_round", GET, own, "round"),
     Row("votes_csv", GET, own, "panel"),
     Row("panel_delete", POST, manage, "panel"),
     Row("triage", POST, read, data={"do": "rate", "value": "3", "row": "{row}"}),
@@ -382,8 +384,10 @@ class World:
         sides = [
             Entry.objects.create(panel=panel, run=run, prompt=0, contestant=name) for name in "ab"
         ]
-        Pair.objects.create(panel=panel, position=1, a=sides[0], b=sides[1])
-        panel.judge(by).reveal(by, membership)
+        one = Round.objects.create(panel=panel, position=1)
+        for place, entry in enumerate(sides):
+            Seat.objects.create(round=one, place=place, entry=entry)
+        Judge.objects.of(panel, by).reveal(by, membership)
         transfer = Transfer.objects.create(
             kind=Transfer.Kind.EXPORT,
             team=self.team,
@@ -413,7 +417,7 @@ class World:
             "queue": queue.pk,
             "item": (queue.pk, queue.items.get().pk),
             "panel": panel.pk,
-            "pair": (panel.pk, 1),
+            "round": (panel.pk, 1),
             "transfer": transfer.pk,
         }
 
@@ -458,7 +462,7 @@ def asked(world: World, row: Row, missing: bool) -> tuple[str, dict[str, str]]:
     thing = world.things.get(row.thing)
     if missing:
         thing = "never-made" if row.thing in ("token", "link", "joining") else MISSING
-        if row.thing in ("item", "pair"):
+        if row.thing in ("item", "round"):
             thing = (MISSING, MISSING)
     return world.address(row, thing), world.filled(row, missing)
 

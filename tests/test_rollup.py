@@ -285,7 +285,10 @@ def test_a_year_is_read_from_large_blocks(alice: User, always: None) -> None:
     assert sum(each.runs for each in groups.models.values()) == 80
     assert {key: each.runs for key, each in groups.members.items()} == {alice.pk: 80}
     assert {key: each.runs for key, each in groups.labels.items()} == {0: 80}
-    assert {day.weekday() for day, _ in groups.days} <= {0, 2}  # weeks; the year began on a Wednesday
+    assert {day.weekday() for day, _ in groups.days} <= {
+        0,
+        2,
+    }  # weeks; the year began on a Wednesday
     sizes = BlockTally.objects.filter(team_id=team, by="connection").values_list("size", flat=True)
     assert set(sizes) == {4, 24, 96, 768}
 

@@ -3,6 +3,7 @@
 from playground.models import access
 from playground.models.annotations import Comment, Rating
 from playground.models.audit import AuditEntry
+from playground.models.ballots import Ballot, Judge
 from playground.models.blocks import Block, BlockTally
 from playground.models.choices import Choice
 from playground.models.chores import Chore
@@ -18,7 +19,7 @@ from playground.models.labels import Label, RunLabel
 from playground.models.lessons import Memory
 from playground.models.limits import Limit, Meter
 from playground.models.logins import Login
-from playground.models.panels import Ballot, Entry, Judge, Pair, Panel
+from playground.models.panels import Entry, Panel, Round, Seat
 from playground.models.presets import Preset
 from playground.models.prices import Price
 from playground.models.processes import Process
@@ -62,7 +63,6 @@ __all__ = [
     "Memory",
     "Meter",
     "OverLimit",
-    "Pair",
     "Panel",
     "Preset",
     "Price",
@@ -72,12 +72,14 @@ __all__ = [
     "Rating",
     "RecoveryCode",
     "Retention",
+    "Round",
     "Run",
     "RunEvent",
     "RunFact",
     "RunLabel",
     "SavedView",
     "SearchText",
+    "Seat",
     "SecondFactor",
     "Seen",
     "Share",

@@ -7,6 +7,8 @@ register = template.Library()
 # Landis and Koch 1977, https://doi.org/10.2307/2529310
 WORDS = ((0.8, "almost perfect"), (0.6, "substantial"), (0.4, "moderate"), (0.2, "fair"))
 
+NTH = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
+
 
 @register.filter
 def percent(value: float | None) -> str:
@@ -18,6 +20,12 @@ def percent(value: float | None) -> str:
 def at(value: float) -> str:
     """A place on a scale from 0 to 100 percent, for SVG."""
     return f"{value * 100:.1f}%"
+
+
+@register.filter
+def nth(number: int) -> str:
+    """In words, up to the ninth."""
+    return NTH[number - 1]
 
 
 @register.filter

@@ -9,8 +9,8 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
-from playground.models import Comment, Membership, Panel, Queue, QueueItem, Run, User
-from playground.models.panels import MOST_RUNS
+from playground.models import Comment, Judge, Membership, Panel, Queue, QueueItem, Run, User
+from playground.models.panels import MOST_RUNS, votes_asked
 from playground.models.reviews import MOST
 from playground.views import Request
 from playground.views.asked import Asked
@@ -34,14 +34,14 @@ def reviews(request: Request) -> HttpResponse:
     """What there is to review, and what can be judged."""
     queues = Queue.objects.visible_to(request.user).with_progress(request.user)
     panels = Panel.objects.visible_to(request.user).select_related("author").order_by("-pk")
-    found = [(panel, panel.judging(request.user)) for panel in panels[:SHOWN]]
+    found = [(panel, Judge.objects.known(panel, request.user)) for panel in panels[:SHOWN]]
     context = {
         "queues": queues.select_related("author").order_by("-pk")[:SHOWN],
         "panels": [
             {
                 "panel": panel,
                 "judge": judge,
-                "pairs": panel.pairs.count(),
+                "rounds": panel.rounds.count(),
                 "voted": judge.ballots.exclude(value="").count() if judge else 0,
             }
             for panel, judge in found
@@ -54,7 +54,8 @@ def reviews(request: Request) -> HttpResponse:
 
 
 def new(request: Request) -> HttpResponse:
-    """Of selected `rows`, or of a search `q`, `whose`: as `kind` with a `name`."""
+    """Of selected `rows`, or of a search `q`, `whose`: as `kind` with a `name`; a panel `together`
+    shows all outputs of a prompt at once."""
     membership = membership_of(request)
     fields = request.POST if request.method == "POST" else request.GET
     kind = fields.get("kind", KINDS[0])
@@ -65,15 +66,18 @@ def new(request: Request) -> HttpResponse:
     context: dict[str, Any] = {"kind": kind, "rows": ",".join(rows), "asked": asked}
     context["typed"] = fields.get("name", "")
     context["rated"] = "rated" in fields or request.method != "POST"
+    context["together"] = fields.get("together") == "1"
     if not rows and asked.query.problems:
         context["error"] = " ".join(each.sentence for each in asked.query.problems)
         return render(request, "reviews/new.html", context, status=422)
     ids, complete = _chosen(request.user, rows, asked, MOST if kind == "queue" else MOST_RUNS)
     context |= {"count": len(ids), "complete": complete}
+    if kind == "panel":
+        context["asks"] = votes_asked(ids)
     if request.method != "POST":
         return render(request, "reviews/new.html", context)
     try:
-        made = _made(membership, kind, fields.get("name", ""), ids, asked, context["rated"])
+        made = _made(membership, ids, asked, context)
     except ValidationError as error:
         context["error"] = " ".join(error.messages)
         return render(request, "reviews/new.html", context, status=422)
@@ -89,14 +93,13 @@ def _chosen(user: User, rows: list[str], asked: Asked, most: int) -> tuple[list[
     return [row[0] for row in counted.runs], counted.complete
 
 
-def _made(
-    membership: Membership, kind: str, name: str, ids: list[int], asked: Asked, rated: bool
-) -> str:
+def _made(membership: Membership, ids: list[int], asked: Asked, typed: dict[str, Any]) -> str:
     """The address of what was made."""
-    if kind == "panel":
-        panel = Panel.objects.begin(membership, name, ids)
+    name = typed["typed"]
+    if typed["kind"] == "panel":
+        panel = Panel.objects.begin(membership, name, ids, together=typed["together"])
         return reverse("panel", args=[panel.pk])
-    if not rated:
+    if not typed["rated"]:
         fresh = set(Run.objects.filter(pk__in=ids, rating=None).values_list("pk", flat=True))
         ids = [pk for pk in ids if pk in fresh]
     queue = Queue.objects.begin(membership, name, ids, asked.typed)

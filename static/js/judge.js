@@ -1,14 +1,15 @@
-/* Judging by keyboard: 1 the left, 2 the right, 0 a tie, - both bad, s skip, u undo, g an output
-   names its model. By the character typed; off while typing, in dialogs and with a modifier. */
+/* Judging by keyboard: 1 the first from the left, 2 the second and so on, 0 or = a tie, - or b all
+   bad, s skip, u undo, g an output names its model. By the character typed; off while typing, in dialogs and with a modifier. */
 (() => {
-  const KEYS = "120-sug";
+  const ALSO = { "=": "0", b: "-" };
   let busy = false;
   const form = () => document.querySelector("[data-ballot]");
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || event.repeat) return;
     if (event.target.closest?.("input, textarea, select, dialog, [contenteditable], [popover]") || document.querySelector("dialog[open]")) return;
-    if (event.key.length !== 1 || !KEYS.includes(event.key)) return;
-    const button = form()?.querySelector(`[name=vote][value="${event.key}"]`);
+    const key = ALSO[event.key] || event.key;
+    if (!/^[0-9sug-]$/.test(key)) return;
+    const button = form()?.querySelector(`[name=vote][value="${key}"]`);
     if (!button || button.disabled) return;
     event.preventDefault();
     if (!busy) button.click(); // a second key before the next pair is there would vote on it unseen

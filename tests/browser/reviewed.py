@@ -8,7 +8,7 @@ from tests.browser.people import prepare as run_in
 from tests.server import Server
 
 PROGRAM = """
-from playground.models import Ballot, Label, Panel, Queue, Rating, RunLabel
+from playground.models import Ballot, Judge, Label, Panel, Queue, Rating, RunLabel
 admin = User.objects.get(is_superuser=True)
 anna, bea, rita = person("anna"), person("bea"), person("rita", "reviewer")
 place = "First paragraph of an incident note for people on call. Facts only, most urgent first."
@@ -44,13 +44,13 @@ queue.items.get(position=1).skip(bea)
 blind = Panel.objects.begin(maker, "Which note would you send?", ids)
 open_one = Panel.objects.begin(maker, "Which is shorter and still right?", ids)
 for judge, votes in ((bea, "aabaabtaabab"), (rita, "aababbtaxaab"), (anna, "bbbbbbbbbbbb")):
-    judging = blind.judge(judge)
+    judging = Judge.objects.of(blind, judge)
     judging.deal(judge.membership())
     values = {"a": "a", "b": "b", "t": "tie", "x": "bad"}
-    for ballot, letter in zip(judging.ballots.order_by("pair__position"), votes):
+    for ballot, letter in zip(judging.ballots.order_by("round__position"), votes):
         aside = "author" if judge == anna else ""
         Ballot.objects.filter(pk=ballot.pk).update(value=values[letter], aside=aside)
-blind.judge(admin).reveal(admin, admin.membership())
+Judge.objects.of(blind, admin).reveal(admin, admin.membership())
 print("MADE", queue.pk, blind.pk, open_one.pk, *[run.pk for run in runs[:3]])
 """
 
@@ -101,8 +101,8 @@ def result(page: Page, root: str) -> None:
     page.goto(f"{root}review/panels/{made()[1]}/result/")
 
 
-def pair(page: Page, root: str) -> None:
-    page.goto(f"{root}review/panels/{made()[1]}/pairs/1/")
+def one_round(page: Page, root: str) -> None:
+    page.goto(f"{root}review/panels/{made()[1]}/rounds/1/")
 
 
 def compare(page: Page, root: str) -> None:
@@ -116,6 +116,6 @@ STATES: dict[str, Callable[[Page, str], None]] = {
     "review-triage": triage,
     "review-panel": panel,
     "review-result": result,
-    "review-pair": pair,
+    "review-round": one_round,
     "review-compare": compare,
 }

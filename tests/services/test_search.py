@@ -15,6 +15,9 @@ FILES = [
     "tests/test_jobs.py",
     "tests/test_shares.py",
     "tests/test_annotations.py",
+    "tests/test_reviews.py",
+    "tests/test_panels.py",
+    "tests/test_exchange.py",
 ]
 
 
