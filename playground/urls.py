@@ -25,6 +25,7 @@ from playground.views import (
     listing,
     marks,
     outputs,
+    palette,
     panels,
     presets,
     reference,
@@ -148,6 +149,7 @@ review_urls: list[URLPattern | URLResolver] = [
 
 urlpatterns = [
     path("", compose.compose, name="compose"),
+    path("palette/", palette.palette, name="palette"),
     path("presets/", include(preset_urls)),
     path("drafts/", include(draft_urls)),
     path("comparisons/", include(comparison_urls)),

@@ -60,6 +60,8 @@ MAP = {
     "playground.inputs": (ACTIONS, "forms"),
     "playground.doubts": (ACTIONS, "forms"),
     "playground.panel": (ACTIONS, "panel"),
+    "playground.keymap": (VALUES, "values"),
+    "playground.first_steps": (VALUES, "values"),
     "playground.probabilities": (ACTIONS, "probabilities"),
     "playground.schema": (ACTIONS, "schema"),
     "playground.markdown": (ACTIONS, "markdown"),

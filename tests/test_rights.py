@@ -170,6 +170,7 @@ TABLE = [
     Row("compose", GET, read, data={"from": "{run}"}),
     Row("compose", GET, read, data={"from": "{run}", "only": "1"}),
     Row("compose", GET, copy, data={"shared": "{token}"}),
+    Row("palette", GET, user),
     Row("start", POST, runs_here, data={"document": "{}"}),
     Row("comparison", GET, read, "comparison"),
     Row("rows", GET, read, "comparison"),

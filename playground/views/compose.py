@@ -16,7 +16,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
-from playground import embedded, forms, panel
+from playground import embedded, first_steps, forms, panel
 from playground.database import in_view, wait_for
 from playground.inputs import Problem
 from playground.models import Comparison, Connection, Memory, OverLimit, Run, reruns
@@ -77,6 +77,10 @@ def comparison(request: Request, pk: int) -> HttpResponse:
     return render(request, "compose.html", context)
 
 
+def _is_new(user: User) -> bool:
+    return not Comparison.objects.filter(author=user).exists()
+
+
 def _runs_of(user: User, comparison: Comparison) -> list[Run]:
     """Of a grid only what its cells show; it keeps the newest of each place itself."""
     visible = Run.objects.visible_to(user).filter(comparison=comparison)
@@ -95,6 +99,9 @@ def _page(user: User, found: Comparison | None, runs: Sequence[Run]) -> dict[str
         "support": panel.support_map(apis),
         "document": document,
         "blank": panel.new_document(_first_column(connections)),
+        "samples": [each.to_dict() for each in first_steps.SAMPLES],
+        "hints": first_steps.HINTS,
+        "newcomer": membership is not None and membership.may_run and _is_new(user),
         "connections": connections,
         "comparison": found,
         "column_ids": reruns.column_ids(found.document) if found else [],

@@ -26,7 +26,7 @@
       get source() { return column; },
     };
   });
-  let panel = null, prompts = null, variables = null, repeats = null, planner = null, drafts = null, doubt = () => {};
+  let samples = null, growing = null, panel = null, prompts = null, variables = null, repeats = null, planner = null, drafts = null, doubt = () => {};
   const changed = () => {
     if (panel) panel.refresh();
     columns.refresh();
@@ -284,6 +284,8 @@
     if (shiftKey) return false;
     if (code === "KeyC") { if (!repeat) columns.add(); return true; }
     if (code === "KeyW") { if (!repeat) columns.remove(columns.current()); return true; }
+    const grow = { KeyZ: "undo", KeyA: "append", KeyG: "preview" }[code];
+    if (grow) { if (!repeat) growing[grow](); return true; }
     if (code === "Enter" || code === "NumpadEnter") {
       const article = inOutputs(), position = article ? formColumn(article) : columns.current();
       if (!repeat) { if (position >= 0) runColumn(position); else $("[data-again]", article).requestSubmit(); }
@@ -301,7 +303,8 @@
   document.addEventListener("keydown", (event) => {
     if (event.isComposing || event.keyCode === 229 || event.defaultPrevented || document.querySelector("dialog[open]")) return;
     if (event.altKey && !event.ctrlKey && !event.metaKey && !event.getModifierState("AltGraph") && alt(event)) { event.preventDefault(); return; }
-    if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !event.altKey) { event.preventDefault(); if (!event.repeat) run(); }
+    const meant = event.ctrlKey || event.metaKey || (event.shiftKey && form.contains(event.target));
+    if (event.key === "Enter" && meant && !event.altKey) { event.preventDefault(); if (!event.repeat) run(); }
     if (event.key === "Escape" && "running" in form.dataset && !document.querySelector(":popover-open")) { event.preventDefault(); stop(); }
   });
   document.addEventListener("click", (event) => {
@@ -331,6 +334,35 @@
   });
   playground.presets({ panel: () => panel, columns: views, document: () => doc, settled, undo, snapshot });
 
+  /* --- The panel folded, which the browser remembers --- */
+  const foldButton = $("[data-fold]");
+  const fold = (folded) => {
+    bench.toggleAttribute("data-folded", folded);
+    foldButton.setAttribute("aria-expanded", String(!folded));
+    try { localStorage.setItem("fold", folded ? "1" : ""); } catch { /* private mode */ }
+  };
+  try { fold(localStorage.getItem("fold") === "1"); } catch { /* private mode */ }
+  foldButton.addEventListener("click", () => {
+    if (getComputedStyle(params).position === "fixed") params.togglePopover();
+    else fold(!bench.hasAttribute("data-folded"));
+  });
+
+  /* --- The prompt grows by outputs; samples --- */
+  const putPrompt = (text) => { doc.prompt = text; prompts.show(); reread(); growing.show(); samples.show(); };
+  const previewed = (position, most, label) => {
+    panel.flush();
+    const column = doc.columns[position], silent = { n: null, best_of: null, echo: null, logprobs: null, max_completion_tokens: null };
+    const values = { ...column.values, ...silent, max_tokens: String(most) };
+    return JSON.stringify({ ...doc, columns: [{ ...column, values, repeat: 1 }], labels: [label], visibility: "private", force: true });
+  };
+  growing = playground.growing(form, {
+    document: () => doc,
+    current: () => columns.current(),
+    put: putPrompt,
+    previewed,
+    goOn: (article) => { const position = article ? formColumn(article) : -1; if (position >= 0 && doc.columns.length > 1) runColumn(position); else run(); },
+  });
+
   /* --- Show the document --- */
   const show = () => {
     $$("[name=visibility]", form).forEach((radio) => { radio.checked = radio.value === doc.visibility; });
@@ -341,6 +373,8 @@
     variables.show();
     repeats.refresh();
     showPlan();
+    samples.show();
+    growing.show();
     edited();
   };
   /* Another document in the place of this one. */
@@ -352,6 +386,26 @@
     panel.reload();
     show();
   };
+  samples = playground.samples(form, { document: () => doc, put: (found) => put(found), snapshot, undo });
   show();
   drafts = playground.drafts(read("draft"), { document: () => doc, put, blank: () => read("blank"), undo, compose: document.querySelector(".wordmark").href });
+
+  /* --- What the palette asks for in the address: a preset, a model for the column --- */
+  const asked = () => {
+    const [, kind, pk, name] = /^#(preset|model)-(\d+)(?:-(.*))?$/.exec(location.hash) || [];
+    if (!kind) return;
+    history.replaceState(history.state, "", location.pathname + location.search);
+    if (kind === "preset") playground.applyPreset(pk);
+    else useModel(Number(pk), decodeURIComponent(name || ""));
+  };
+  const useModel = (connection, model) => {
+    const before = snapshot(), position = Math.min(columns.current(), doc.columns.length - 1), column = doc.columns[position];
+    if (!column || !connections.some((each) => each.id === connection)) { playground.notice("This connection is not there any more."); return; }
+    Object.assign(column, { connection, model });
+    columns.render();
+    changed();
+    undo(`Column ${playground.letter(position)} asks ${model}.`, before);
+  };
+  window.addEventListener("hashchange", asked);
+  asked();
 })();

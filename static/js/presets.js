@@ -114,6 +114,12 @@
         if (row && !list.contains(document.activeElement)) row.focus();
       }
     });
+    playground.applyPreset = async (pk) => {
+      await load();
+      const element = dialog.querySelector(`[data-preset="${pk}"]`);
+      if (element) apply(`“${element.dataset.name}” is applied`, stored(element));
+      else playground.notice("This preset is not there any more.");
+    };
     dialog.addEventListener("click", (event) => {
       const button = event.target.closest("button");
       if (!button) return;

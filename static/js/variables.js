@@ -128,8 +128,9 @@
     form.addEventListener("dragleave", (event) => { if (!form.contains(event.relatedTarget)) delete row.dataset.over; });
     form.addEventListener("drop", (event) => {
       if (!hasFile(event)) return;
-      event.preventDefault();
       delete row.dataset.over;
+      if (playground.forPrompt(event)) return; // dropped.js puts it there
+      event.preventDefault();
       read(event.dataTransfer.files[0]);
     });
 

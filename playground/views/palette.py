@@ -1,0 +1,67 @@
+"""What the command palette finds on the server: presets, models and runs."""
+
+from typing import Any
+
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_GET
+
+from playground.models import Comparison, Connection, Preset, Run, User
+from playground.views import Request
+from playground.views.asked import Asked
+
+MOST = 5  # of each kind
+REMEMBERED = 200  # newest runs whose models are offered
+
+
+@require_GET
+def palette(request: Request) -> HttpResponse:
+    """Options for `q`; of runs their number and first words only, so that no name is given away."""
+    asked = Asked.of(request)
+    wanted = asked.typed.casefold().split()
+    context = {
+        "presets": [
+            each
+            for each in Preset.objects.visible_to(request.user).listed()
+            if _matches(wanted, "preset", each.name)
+        ][:MOST],
+        "models": _models(request.user, wanted) if wanted else [],
+        "comparisons": _comparisons(asked),
+    }
+    return render(request, "palette/_found.html", context)
+
+
+def _matches(wanted: list[str], *texts: str) -> bool:
+    whole = " ".join(texts).casefold()
+    return all(word in whole for word in wanted)
+
+
+def _models(user: User, wanted: list[str]) -> list[tuple[Connection, str]]:
+    """Of usable connections: the allowed models, the default, and what was asked lately."""
+    membership = user.membership()
+    if membership is None or not membership.may_run:
+        return []
+    usable = {each.pk: each for each in Connection.objects.usable_by(membership.team_id)}
+    own = Run.objects.visible_to(user).filter(author=user).order_by("-pk")
+    lately = own.values_list("connection_id", "model")[:REMEMBERED]
+    pairs = [
+        (pk, name)
+        for pk, each in usable.items()
+        for name in (each.default_model, *each.offered([]))
+    ]
+    pairs += [(pk, name) for pk, name in lately if pk in usable]
+    return [
+        (usable[pk], name)
+        for pk, name in dict.fromkeys(pairs)
+        if name and _matches(wanted, "model", name, usable[pk].name)
+    ][:MOST]
+
+
+def _comparisons(asked: Asked) -> list[dict[str, Any]]:
+    if asked.query.problems:
+        return []
+    ids = [key.comparison for key in asked.finder.page(MOST).keys]
+    runs = Run.objects.visible_to(asked.user).filter(comparison__in=ids, position=0)
+    words = dict(runs.values_list("comparison", "prompt_preview"))
+    found = Comparison.objects.visible_to(asked.user).defer("document", "axes").in_bulk(ids)
+    return [{"comparison": found[pk], "words": words.get(pk, "")} for pk in ids if pk in found]

@@ -1,0 +1,125 @@
+/* The prompt grows by what the model wrote: append an output and go on, take the last piece back,
+   see the next tokens as a ghost before they are taken. */
+(() => {
+  const playground = (window.playground = window.playground || {});
+  const AHEAD = 16; // tokens of a preview
+  const LOOK = 300; // ms between two looks at a preview that is not there yet
+  const LONGEST = 60_000; // ms after which a preview is given up
+  const LABEL = "preview"; // of the private runs that previews are
+
+  /* `host`: document(), posted(more) → text, put(prompt), run(position), runColumn of an article, current(), announce. */
+  playground.growing = (form, host) => {
+    const text = document.getElementById("prompt"), back = form.querySelector("[data-undo-generation]");
+    const ghost = form.querySelector("[data-ghost]"), said = ghost.querySelector("[data-ghost-text]");
+    const grown = []; // {at, text}: pieces that were appended, the newest last
+    const plain = () => host.document().mode === "text";
+    const showBack = () => { back.hidden = !grown.length || !plain(); };
+    const extend = (piece) => {
+      grown.push({ at: text.value.length, text: piece });
+      host.put(text.value + piece);
+      text.focus();
+      text.setSelectionRange(text.value.length, text.value.length);
+      text.scrollTop = text.scrollHeight;
+      showBack();
+    };
+    const undo = () => {
+      const last = grown.at(-1);
+      if (!last || !plain()) { playground.announce("No generation is in the prompt."); return; }
+      const now = text.value, at = now.slice(last.at, last.at + last.text.length) === last.text ? last.at : now.lastIndexOf(last.text);
+      grown.pop();
+      showBack();
+      if (at < 0) { playground.announce("The last generation was edited; it stays.", true); return; }
+      host.put(now.slice(0, at) + now.slice(at + last.text.length));
+      text.focus();
+      text.setSelectionRange(at, at);
+      playground.announce("The last generation is taken back.");
+    };
+
+    /* --- Append an output and go on --- */
+    const outputOf = async (article) => {
+      const out = article.querySelector('.out[data-choice="0"]');
+      if (!out) return "";
+      if (!("tail" in out.dataset)) return out.textContent;
+      const response = await fetch(`${article.dataset.url}text/`, { credentials: "same-origin" }).catch(() => null);
+      return response?.ok ? response.text() : "";
+    };
+    const chosen = () => document.activeElement.closest("#outputs [data-run]")
+      || [...document.querySelectorAll("#outputs [data-run]:not([data-status=queued], [data-status=running])")].find((each) => each.querySelector(".out")?.textContent);
+    const append = async (article) => {
+      if (!plain()) { playground.announce("Only a text prompt can go on from an output; use Continue for messages.", true); return; }
+      const piece = article ? await outputOf(article) : "";
+      if (!piece) { playground.announce("There is no output to append.", true); return; }
+      close();
+      extend(piece);
+      playground.announce("The output is in the prompt; it goes on.");
+      host.goOn(article);
+    };
+
+    /* --- The ghost --- */
+    let turn = 0, shown = "";
+    const close = () => { turn += 1; shown = ""; ghost.hidden = true; };
+    const draw = (words, busy = false) => { said.textContent = words; ghost.hidden = false; ghost.toggleAttribute("data-busy", busy); ghost.querySelectorAll("[data-take]").forEach((each) => { each.disabled = busy || !shown; }); };
+    const preview = async () => {
+      if (!plain() || !text.value) { playground.announce("Write a text prompt first.", true); return; }
+      const own = ++turn, position = host.current();
+      shown = "";
+      draw("looking ahead…", true);
+      const fail = (sentence) => { if (own === turn) { shown = ""; draw(sentence); playground.announce(sentence, true); } };
+      try {
+        const response = await playground.post(form.action, { document: host.previewed(position, AHEAD, LABEL) });
+        const made = new DOMParser().parseFromString(await response.text(), "text/html");
+        const run = made.querySelector("[data-run]");
+        if (!response.ok || !run) { fail(made.body.textContent.trim().replace(/\s+/g, " ").slice(0, 300) || `No preview (${response.status}).`); return; }
+        const piece = await ended(run.dataset.run, own);
+        if (own !== turn) return;
+        if (!piece.text) { fail(piece.error || "The model has nothing to add."); return; }
+        shown = piece.text;
+        draw(shown);
+        playground.announce(`Preview: ${shown}. Tab takes it, Control and right arrow one word, Alt G another.`);
+      } catch { fail("The server cannot be reached."); }
+    };
+    const ended = async (run, own) => {
+      for (const begun = Date.now(); Date.now() - begun < LONGEST;) {
+        await new Promise((resolve) => setTimeout(resolve, LOOK));
+        if (own !== turn) { playground.post(`${form.dataset.runs}${run}/stop/`, {}).catch(() => {}); return { text: "" }; }
+        const response = await fetch(`${form.dataset.runs}?ids=${run}`, { headers: { "HX-Request": "true" }, credentials: "same-origin" });
+        const article = new DOMParser().parseFromString(await response.text(), "text/html").querySelector("[data-run]");
+        if (!response.ok || !article) return { text: "", error: "The preview is not there any more." };
+        if (!["queued", "running"].includes(article.dataset.status)) {
+          return { text: article.querySelector('.out[data-choice="0"]')?.textContent || "", error: article.querySelector("[data-endings] .notice")?.textContent.trim().replace(/\s+/g, " ").slice(0, 300) };
+        }
+      }
+      return { text: "", error: "The preview took too long." };
+    };
+    const word = () => (/^\s*\S+/.exec(shown) || [shown])[0];
+    const take = (piece) => {
+      const rest = shown.slice(piece.length);
+      extend(piece);
+      shown = rest;
+      if (rest) draw(rest); else close();
+    };
+
+    form.addEventListener("click", (event) => {
+      const button = event.target.closest("button");
+      if (!button) return;
+      if (button === back) undo();
+      if ("ghostAsk" in button.dataset) preview();
+      if ("ghostClose" in button.dataset) { close(); text.focus(); }
+      if (button.dataset.take === "all") take(shown);
+      if (button.dataset.take === "word") take(word());
+    });
+    document.addEventListener("click", (event) => {
+      const button = event.target.closest("[data-append]");
+      if (button) append(button.closest("[data-run]") || chosen());
+    });
+    text.addEventListener("keydown", (event) => {
+      if (ghost.hidden || event.isComposing || event.altKey || event.metaKey || event.shiftKey) return;
+      if (event.key === "Escape") { event.preventDefault(); event.stopPropagation(); close(); }
+      if (!shown) return;
+      if (event.key === "Tab" && !event.ctrlKey) { event.preventDefault(); take(shown); }
+      if (event.key === "ArrowRight" && event.ctrlKey) { event.preventDefault(); take(word()); }
+    });
+    text.addEventListener("input", () => { if (!ghost.hidden) close(); });
+    return { undo, append: () => append(chosen()), preview, show: showBack };
+  };
+})();

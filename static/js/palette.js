@@ -1,0 +1,100 @@
+/* The command palette: pages and commands that the page has, and what the server finds. Its list of
+   commands is the sheet of shortcuts; a command is offered where an element carries its name. */
+(() => {
+  const { playground } = window;
+  const dialog = document.getElementById("palette");
+  if (!dialog) return;
+  const PAUSE = 150; // ms without a key after which the server is asked
+  const input = dialog.querySelector("input"), list = document.getElementById("palette-list"), none = dialog.querySelector("[data-none]");
+  let asked = 0, timer = 0, before = null;
+
+  const icon = (name) => {
+    const made = document.createElementNS("http://www.w3.org/2000/svg", "svg"), use = document.createElementNS("http://www.w3.org/2000/svg", "use");
+    made.setAttribute("class", "icon");
+    made.setAttribute("aria-hidden", "true");
+    use.setAttribute("href", `#i-${name}`);
+    made.append(use);
+    return made;
+  };
+  const option = (words, mark, end, act) => {
+    const made = document.createElement("div"), said = document.createElement("span");
+    made.className = "menu__item";
+    made.setAttribute("role", "option");
+    said.className = "palette__words";
+    said.textContent = words;
+    made.append(icon(mark), said, ...(end ? [end] : []));
+    made.addEventListener("click", () => { dialog.close(); act(); });
+    return made;
+  };
+  const usable = (element) => element && !element.disabled && !element.closest("[hidden]");
+  const commands = () => [...document.querySelectorAll("#keys [data-name]")].flatMap((row) => {
+    const control = document.querySelector(`[data-command="${row.dataset.name}"]`), keys = row.querySelector(".keys");
+    return usable(control) ? [option(row.querySelector("dt").textContent, row.dataset.icon, keys && keys.cloneNode(true), () => control.click())] : [];
+  });
+  const pages = () => [...document.querySelectorAll(".topnav a, #menu-user a.menu__item, #menu-team a.menu__item")]
+    .filter((link, at, all) => all.findIndex((each) => each.href === link.href) === at)
+    .map((link) => option(link.firstChild.nodeType === Node.TEXT_NODE ? link.firstChild.textContent.trim() : link.textContent.trim(), "arrow-right", null, () => link.click()));
+
+  const options = () => [...list.querySelectorAll("[role=option]:not([hidden])")];
+  const mark = (chosen) => {
+    options().forEach((each) => each.setAttribute("aria-selected", String(each === chosen)));
+    if (!chosen) { input.removeAttribute("aria-activedescendant"); return; }
+    input.setAttribute("aria-activedescendant", chosen.id);
+    chosen.scrollIntoView({ block: "nearest" });
+  };
+  const name = () => [...list.querySelectorAll("[role=option]")].forEach((each, at) => { each.id = `palette-${at}`; each.setAttribute("aria-selected", "false"); });
+  const narrow = () => {
+    const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
+    list.querySelectorAll("[data-local] > *").forEach((each) => { each.hidden = !words.every((word) => each.querySelector(".palette__words").textContent.toLowerCase().includes(word)); });
+    mark(options()[0]);
+    none.hidden = options().length > 0;
+  };
+  const ask = async () => {
+    const turn = ++asked, holder = list.querySelector("[data-found]");
+    let html = "";
+    try {
+      const response = await fetch(`${dialog.dataset.url}?${new URLSearchParams({ q: input.value })}`, { headers: { "HX-Request": "true" }, credentials: "same-origin" });
+      if (response.ok) html = await response.text();
+    } catch { /* what the page has itself is offered all the same */ }
+    if (turn !== asked || !dialog.open) return;
+    htmx.swap(holder, html, { swapStyle: "innerHTML" }, { eventInfo: { target: holder } });
+    const chosen = list.querySelector("[aria-selected=true]:not([hidden])");
+    name();
+    mark(chosen || options()[0]);
+    none.hidden = options().length > 0;
+  };
+
+  const open = () => {
+    before = document.activeElement;
+    const local = document.createElement("div"), found = document.createElement("div");
+    local.dataset.local = found.dataset.found = "";
+    [local, found].forEach((each) => each.setAttribute("role", "presentation"));
+    local.append(...commands(), ...pages());
+    list.replaceChildren(local, found);
+    input.value = "";
+    name();
+    dialog.showModal();
+    narrow();
+    ask();
+  };
+  dialog.addEventListener("close", () => { if (before?.isConnected && document.activeElement === document.body) before.focus(); });
+  dialog.addEventListener("click", (event) => {
+    if (event.target === dialog) dialog.close();
+    else if (event.target.closest("a[role=option]")) dialog.close();
+  });
+  input.addEventListener("input", () => { narrow(); clearTimeout(timer); timer = setTimeout(ask, PAUSE); });
+  input.addEventListener("keydown", (event) => {
+    if (event.isComposing || event.keyCode === 229) return;
+    const all = options(), at = all.findIndex((each) => each.getAttribute("aria-selected") === "true");
+    const next = { ArrowDown: at + 1, ArrowUp: at - 1, PageDown: Math.min(at + 8, all.length - 1), PageUp: Math.max(at - 8, 0) }[event.key];
+    if (next !== undefined && all.length) { event.preventDefault(); mark(all[(next + all.length) % all.length]); }
+    if (event.key === "Enter" && all[at]) { event.preventDefault(); all[at].click(); }
+  });
+  document.addEventListener("click", (event) => { if (event.target.closest("[data-palette]")) open(); });
+  document.addEventListener("keydown", (event) => {
+    if (!(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey || event.key.toLowerCase() !== "k") return;
+    event.preventDefault();
+    if (dialog.open) dialog.close();
+    else if (!document.querySelector("dialog[open]")) open();
+  }, true);
+})();

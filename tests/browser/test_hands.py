@@ -1,0 +1,156 @@
+"""What the hands do all day: palette, shortcuts, a prompt that grows, samples, files, the title."""
+
+import re
+from collections.abc import Callable, Iterator
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.steps import finished, run
+from tests.fake_provider import FakeProvider, words
+from tests.server import Server
+
+OpenPage = Callable[..., Page]
+ANSWER = "w0 w1 w2 "
+
+
+@pytest.fixture
+def page(open_page: OpenPage, server: Server, fake: FakeProvider) -> Iterator[Page]:
+    fake.clear()
+    fake.reply_with(words(3, None))
+    opened = open_page()
+    opened.goto(server.url)
+    return opened
+
+
+def prompt(page: Page) -> Locator:
+    return page.get_by_role("textbox", name="Prompt", exact=True)
+
+
+def test_palette_sheet_and_jumps_lead_everywhere_by_keyboard(page: Page) -> None:
+    prompt(page).press("Control+k")
+    palette = page.get_by_role("dialog", name="Search or jump to")
+    search = palette.get_by_role("combobox")
+    expect(search).to_be_focused()
+    expect(palette.get_by_role("option", name="Add a column")).to_be_visible()
+    assert not Axe().run(page).response["violations"]
+    search.fill("add col")
+    expect(palette.get_by_role("option", selected=True)).to_have_text(re.compile("Add a column"))
+    search.press("Enter")
+    expect(page.locator(".setup[data-column]")).to_have_count(2)
+    page.keyboard.press("Control+k")
+    search.fill("history")
+    search.press("Enter")
+    expect(page).to_have_url(re.compile("/history/"))
+    page.keyboard.press("?")
+    sheet = page.get_by_role("dialog", name="Keyboard shortcuts")
+    expect(sheet.get_by_text("Run all columns")).to_be_visible()
+    assert not Axe().run(page).response["violations"]
+    page.keyboard.press("Escape")
+    page.keyboard.press("g")
+    page.keyboard.press("c")
+    expect(prompt(page)).to_be_visible()
+    page.keyboard.press("/")
+    expect(page.get_by_label("Find a parameter")).to_be_focused()
+    page.keyboard.type("?g")
+    expect(sheet).to_be_hidden()
+    expect(page.get_by_label("Find a parameter")).to_have_value("?g")
+
+
+def test_a_run_and_a_model_are_found_in_the_palette(page: Page, fake: FakeProvider) -> None:
+    finished(run(page, "Kingfishers dive").first)
+    page.keyboard.press("Control+k")
+    palette = page.get_by_role("dialog", name="Search or jump to")
+    palette.get_by_role("combobox").fill("kingfishers")
+    expect(palette.get_by_role("option", name="Kingfishers dive").first).to_be_visible()
+    palette.get_by_role("combobox").fill("model m")
+    palette.get_by_role("option", name="Model m", exact=False).first.click()
+    expect(page.locator("#toasts")).to_contain_text("asks m.")
+    expect(page.locator("[data-model]").first).to_have_value("m")
+
+
+def test_an_output_is_appended_and_taken_back(page: Page, fake: FakeProvider) -> None:
+    finished(run(page, "Once").first)
+    prompt(page).press("Alt+a")
+    expect(prompt(page)).to_have_value("Once" + ANSWER)
+    fake.wait_for_request(2)
+    assert fake.posts[-1].json["prompt"] == "Once" + ANSWER
+    finished(page.locator("article[data-run]").first)
+    prompt(page).press("End")
+    page.keyboard.type("!")
+    page.keyboard.press("Alt+z")
+    expect(prompt(page)).to_have_value("Once!")
+    expect(page.get_by_role("button", name="Undo generation")).to_be_hidden()
+
+
+def test_a_ghost_shows_the_next_tokens_before_they_are_taken(
+    page: Page, fake: FakeProvider, server: Server
+) -> None:
+    page.locator('[data-path="temperature"][role=group] [data-box]').first.fill("0")
+    prompt(page).fill("Once")
+    prompt(page).press("Alt+g")
+    ghost = page.get_by_role("group", name="Preview of the next tokens")
+    expect(ghost.locator("[data-ghost-text]")).to_have_text(ANSWER)
+    asked = fake.posts[-1].json
+    assert (asked["prompt"], asked["max_tokens"], asked["temperature"]) == ("Once", 16, 0)
+    [made] = server.rows(
+        "SELECT r.visibility, l.name FROM playground_run r"
+        " JOIN playground_runlabel rl ON rl.run_id = r.id"
+        " JOIN playground_label l ON l.id = rl.label_id ORDER BY r.id DESC LIMIT 1"
+    )
+    assert (made["visibility"], made["name"]) == ("private", "preview")
+    prompt(page).press("Control+ArrowRight")
+    expect(prompt(page)).to_have_value("Oncew0")
+    expect(ghost.locator("[data-ghost-text]")).to_have_text(" w1 w2 ")
+    assert not Axe().run(page).response["violations"]
+    page.keyboard.press("Tab")
+    expect(prompt(page)).to_have_value("Once" + ANSWER)
+    expect(ghost).to_be_hidden()
+    page.keyboard.press("Alt+z")
+    page.keyboard.press("Alt+z")
+    expect(prompt(page)).to_have_value("Once")
+
+
+def test_samples_fill_the_form_and_the_panel_folds(page: Page, fake: FakeProvider) -> None:
+    samples = page.get_by_role("group", name="Sample prompts")
+    samples.get_by_role("button", name="Few examples").click()
+    expect(prompt(page)).to_have_value(re.compile("Opposite:$"))
+    expect(samples).to_be_hidden()
+    prompt(page).press("Shift+Enter")
+    finished(page.locator("article[data-run]").first)
+    sent = fake.posts[-1].json
+    assert (sent["max_tokens"], sent["temperature"], sent["stop"]) == (5, 0, ["\n"])
+    panel = page.locator("#params")
+    page.keyboard.press("Control+b")
+    expect(panel).to_be_hidden()
+    page.reload()
+    expect(panel).to_be_hidden()
+    page.get_by_role("button", name="Parameters", exact=True).click()
+    expect(panel).to_be_visible()
+
+
+DROP = """([bytes, name]) => {
+  const data = new DataTransfer();
+  data.items.add(new File([new Uint8Array(bytes)], name));
+  const how = { dataTransfer: data, bubbles: true, cancelable: true };
+  const box = document.getElementById("prompt");
+  ["dragover", "drop"].forEach((kind) => box.dispatchEvent(new DragEvent(kind, how)));
+}"""
+
+
+def test_a_dropped_file_is_in_the_prompt_or_says_why_not(page: Page) -> None:
+    prompt(page).fill("Sum up: ")
+    page.evaluate(DROP, [list("größe\n".encode()), "note.txt"])
+    expect(prompt(page)).to_have_value("Sum up: größe\n")
+    page.evaluate(DROP, [[255, 254, 0], "picture.png"])
+    expect(page.locator("#notice")).to_contain_text("“picture.png” is not a text file")
+    expect(prompt(page)).to_have_value("Sum up: größe\n")
+
+
+def test_the_title_tells_the_end_of_a_run_out_of_sight(page: Page) -> None:
+    page.evaluate("Object.defineProperty(document, 'hidden', { get: () => window.away ?? true })")
+    finished(run(page).first)
+    expect(page).to_have_title(re.compile("^✓ "))
+    page.evaluate("window.away = false; document.dispatchEvent(new Event('visibilitychange'))")
+    expect(page).to_have_title(re.compile("^(?!✓)"))

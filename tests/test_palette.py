@@ -1,0 +1,75 @@
+"""The command palette and the keyboard map."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from django.test import Client
+
+from playground import first_steps, forms, keymap
+from playground.models import Connection, Preset, User
+from tests.runs import make_run
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def asked(client: Client, user: User, query: str) -> str:
+    client.force_login(user)
+    return client.get("/palette/", {"q": query}).content.decode()
+
+
+def test_it_finds_presets_models_and_runs_that_one_may_see(
+    client: Client, alice: User, bob: User, charlie: User, connect: Callable[..., Connection]
+) -> None:
+    connection = connect("local", default_model="field-guide-7b")
+    Preset.objects.keep(alice, "Field notes", {"values": {"temperature": "0.2"}}, shared=False)
+    run = make_run(alice, "A field guide entry")
+    found = asked(client, alice, "field")
+    assert "Preset Field notes" in found
+    assert f"#model-{connection.pk}-field-guide-7b" in found
+    assert f"Run {run.comparison_id}: A field guide entry" in found
+    assert "Preset Field notes" not in asked(client, bob, "field")
+    assert f"Run {run.comparison_id}" not in asked(client, charlie, "field")
+
+
+def test_a_search_that_cannot_be_read_finds_no_runs(client: Client, alice: User) -> None:
+    assert "Run " not in asked(client, alice, 'param:temperature>"')
+
+
+def test_a_reviewer_is_offered_no_models(
+    client: Client, rita: User, connect: Callable[..., Connection]
+) -> None:
+    connect("local", default_model="field-guide-7b")
+    assert "Model" not in asked(client, rita, "field")
+
+
+def test_every_command_has_its_control() -> None:
+    templates = "\n".join(
+        path.read_text(encoding="utf-8") for path in (ROOT / "templates").rglob("*.html")
+    )
+    names = [command.name for command in keymap.commands()]
+    assert len(set(names)) == len(names)
+    assert set(names) == set(re.findall(r'data-command="([\w-]+)"', templates))
+
+
+def test_every_icon_of_a_command_exists() -> None:
+    icons = (ROOT / "templates/_icons.html").read_text(encoding="utf-8")
+    for command in keymap.commands():
+        assert f'id="i-{command.icon}"' in icons, command
+
+
+def test_every_sample_is_accepted_by_the_form(alice: User, connection: Connection) -> None:
+    for sample in first_steps.SAMPLES:
+        column = {"connection": connection.pk, "operation": "completions", "model": "m"}
+        document = {"prompt": sample.prompt, "values": sample.values, "columns": [column]}
+        draft = forms.read(document, alice)
+        assert draft.ok, sample
+
+
+def test_a_newcomer_sees_the_hints_until_the_first_run(
+    client: Client, alice: User, connection: Connection
+) -> None:
+    client.force_login(alice)
+    assert "data-tour" in client.get("/").content.decode()
+    make_run(alice)
+    assert "data-tour" not in client.get("/").content.decode()
