@@ -25,6 +25,7 @@ from tests.server import Person, Server, document, fake_process
 RATE = 20  # tokens a second of the stream that is watched
 BASELINE = 40  # tokens before the attack
 ALLOWED = 5.0  # seconds that it may be later than without an attack; machines of tests are busy
+SMALL = 32 * 1024 * 1024  # bytes of memory that a refused body may cost
 GROWTH = 150 * 1024 * 1024  # bytes of memory that an attack may cost
 
 
@@ -89,6 +90,18 @@ def memory(server: Server) -> int:
     assert server.process
     text = Path(f"/proc/{server.process.pid}/statm").read_text()
     return int(text.split()[1]) * 4096
+
+
+def peak(server: Server) -> int:
+    """Bytes, the most since `reset_peak`."""
+    assert server.process
+    status = Path(f"/proc/{server.process.pid}/status").read_text()
+    return int(re.findall(r"VmHWM:\s+(\d+) kB", status)[0]) * 1024
+
+
+def reset_peak(server: Server) -> None:
+    assert server.process
+    Path(f"/proc/{server.process.pid}/clear_refs").write_text("5")
 
 
 def socket_of(person: Person) -> connect:
@@ -388,6 +401,7 @@ def test_a_prompt_of_200_megabytes_is_refused_with_a_sentence(
     person: Person, beside: Beside, server: Server, chunked: bool
 ) -> None:
     size = 200 * 2**20
+    reset_peak(server)
     before = memory(server)
     token = person.http.cookies.get(f"playground_{server.port}_csrf", "")
     headers = {"X-CSRFToken": token, "Content-Type": "application/x-www-form-urlencoded"}
@@ -398,7 +412,39 @@ def test_a_prompt_of_200_megabytes_is_refused_with_a_sentence(
     )
     assert answer.status_code == 413
     assert "at most 16 MB" in answer.text
-    assert memory(server) - before < GROWTH
+    assert peak(server) - before < SMALL
+
+
+def form_of(size: int, boundary: bytes) -> Iterator[bytes]:
+    """A file of so many bytes: one line with the head of an export, then one that is too long."""
+    yield b"--" + boundary + b"\r\n"
+    yield b'Content-Disposition: form-data; name="file"; filename="runs.jsonl"\r\n'
+    yield b"Content-Type: application/octet-stream\r\n\r\n"
+    yield b'{"type": "playground", "version": 1}\n'
+    for _ in range(size // 2**20):
+        yield b"x" * 2**20
+    yield b"\r\n--" + boundary + b"--\r\n"
+
+
+def test_an_import_of_200_megabytes_lies_on_the_disk(
+    person: Person, beside: Beside, server: Server
+) -> None:
+    """It is as long as one may be, so it is taken; its one line is not."""
+    length = sum(map(len, form_of(0, b"edge"))) + 200 * 2**20
+    token = person.http.cookies.get(f"playground_{server.port}_csrf", "")
+    headers = {
+        "X-CSRFToken": token,
+        "Content-Type": "multipart/form-data; boundary=edge",
+        "Content-Length": str(length),
+    }
+    reset_peak(server)
+    before = memory(server)
+    answer = person.http.post(
+        f"{server.url}/import/", content=form_of(200 * 2**20, b"edge"), headers=headers, timeout=120
+    )
+    assert answer.status_code == 200, answer.text
+    assert "runs.jsonl" in answer.text
+    assert peak(server) - before < GROWTH  # a line of it, 64 MB, may be in memory
 
 
 # --- Backends ------------------------------------------------------------------------------
