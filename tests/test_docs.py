@@ -23,10 +23,22 @@ def test_every_path_of_the_architecture_exists() -> None:
         assert any(each.exists() for each in found) or path.startswith("tests/"), path
 
 
-def test_every_link_of_the_readme_leads_somewhere() -> None:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    for path in re.findall(r"\]\(([^)#]+)\)", text):
-        assert (ROOT / path).exists(), path
+def test_every_link_of_the_documents_leads_somewhere() -> None:
+    for document in (ROOT / "README.md", *ROOT.glob("docs/**/*.md")):
+        text = document.read_text(encoding="utf-8")
+        for path in re.findall(r"\]\(([^)#:]+)(?:#[\w-]+)?\)", text):
+            assert (document.parent / path).exists(), (document.name, path)
+
+
+def test_every_command_of_the_documents_exists() -> None:
+    commands = {path.stem for path in ROOT.glob("playground/management/commands/*.py")}
+    targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    for document in (ROOT / "README.md", *ROOT.glob("docs/**/*.md")):
+        text = document.read_text(encoding="utf-8")
+        for name in re.findall(r"manage\.py ([a-z_]+)", text):
+            assert name in commands | {"check", "migrate", "test"}, (document.name, name)
+        for name in re.findall(r"`make ([a-z]+)", text):
+            assert name in targets, (document.name, name)
 
 
 def test_every_test_and_setting_of_the_security_table_exists() -> None:
