@@ -23,6 +23,7 @@ from playground.models import Process, Run, RunEvent
 logger = logging.getLogger(__name__)
 
 TICK = 0.04  # seconds; text should flow, not hop
+AHEAD = 0.005  # seconds by which a tick may come early: the pulse that calls it is not exact
 BEAT = 1.0  # seconds between two looks after the process itself
 LONGEST_BACK_OFF = 5.0  # seconds between two tries while the database is away
 AWAY = (
@@ -80,22 +81,37 @@ class Recorder:
             # One that is ending already keeps its line: its last words are not written yet.
             self._lines.setdefault(run.pk, Line(run.pk, run.comparison_id))
 
-    def add(self, run: int, event: StreamEvent) -> None:
+    def add(self, run: int, events: Iterable[StreamEvent]) -> None:
+        """The first events of a run are written at once, later ones with the next `look`."""
         with self._wake:
             line = self._lines.get(run)
             if line is None:  # lost: someone else has closed it
                 return
             first = line.seq == 0 and not line.batch
             before = line.batch.size
-            for one in _storable_events(line, event):
-                line.batch.add(one)
+            for event in events:
+                if _is_plain(line, event):
+                    line.batch.add(event)
+                    continue
+                for one in _storable_events(line, event):
+                    line.batch.add(one)
             self._backlog += line.batch.size - before
             if not line.batch:  # half a character alone: nothing to write yet
                 return
-            if run not in self._dirty or first:
-                self._dirty.add(run)
-                self._urgent = self._urgent or first
+            self._dirty.add(run)
+            if first:
+                self._urgent = True
                 self._wake.notify()
+
+    def look(self) -> None:
+        """All that is there for now has been added."""
+        with self._wake:
+            if self._dirty:
+                self._wake.notify()
+
+    def period(self) -> float:
+        """Seconds between two ticks: under load they come more seldom."""
+        return max(TICK, 3 * self.last_tick)
 
     def finish(self, run: int, ending: Ending) -> None:
         with self._wake:
@@ -140,7 +156,7 @@ class Recorder:
                         next_beat = began + BEAT
                     self.trouble, back_off = "", TICK
                     self.last_tick = time.monotonic() - began
-                    next_tick = time.monotonic() + max(TICK, 2 * self.last_tick)
+                    next_tick = began + self.period() - AHEAD
                 except (OperationalError, InterfaceError) as error:
                     if not self.trouble:
                         logger.error("The database cannot be written: %s", error)
@@ -289,6 +305,14 @@ class Recorder:
             if ended := [item.run for item in items if item.finished]:
                 settle_runs(ended)
         return items
+
+
+def _is_plain(line: Line, event: StreamEvent) -> bool:
+    """A text that is stored as it is, with no half of a character before it."""
+    if event.kind not in TEXT_KINDS or line.held:
+        return event.kind not in TEXT_KINDS
+    data = event.data
+    return bool(data) and data.isascii() and "\0" not in data
 
 
 def _storable_events(line: Line, event: StreamEvent) -> list[StreamEvent]:

@@ -34,13 +34,14 @@ from playground.models import (
     reruns,
 )
 from playground.providers import ProviderError, base
+from playground.providers.base import BURST
+from playground.pulse import Pulse
 from playground.reaper import CUT_OFF, NOT_SENT, Reaper, this_process
 from playground.recorder import TICK, Recorder
 from playground.targets import events_of
 
 logger = logging.getLogger(__name__)
 
-BREATH = 100  # events after which a burst lets others run
 INDEX_BEATS = 10  # heartbeats between two looks for runs that are not in the search index
 PAUSE = 0.1  # seconds between two batches of them
 SHOWN_OUT = Ending(
@@ -82,6 +83,7 @@ class Runner:
             self._reaper = Reaper(self._process)
             self._attendance = Attendance(self._process, self._show_out)
             self._recorder = Recorder(self._process, self._published, self._beat, self._lost)
+            self._pulse = Pulse(self._recorder.period, self._recorder.look)
             hub.publish(await in_thread(self._reaper.reap))
             self._recorder.start()
             hub.relay.open()
@@ -302,22 +304,23 @@ class Runner:
         if run.connection is None:
             raise ProviderError("This connection was deleted.", ErrorKind.CONNECTION)
         # Closed before we go on, also by a stop: what a stop says of the connection is then true.
-        async with aclosing(events_of(run.connection, run, run.request_value())) as events:
-            await self._take(run.pk, events)
+        events = events_of(run.connection, run, run.request_value(), self._pulse.next)
+        async with aclosing(events) as batches:
+            await self._take(run.pk, batches)
 
-    async def _take(self, run: int, events: AsyncIterator[StreamEvent]) -> None:
-        length = count = 0
-        async for event in events:
-            self._recorder.add(run, event)
-            count += 1
-            length += len(event.data) if isinstance(event.data, str) else 0
+    async def _take(self, run: int, batches: AsyncIterator[list[StreamEvent]]) -> None:
+        length = 0
+        async for events in batches:
+            self._recorder.add(run, events)
+            self._pulse.call()  # so that it is written, also where nobody waits for the next beat
+            length += sum([len(event.data) for event in events if type(event.data) is str])
             if length > LONGEST_OUTPUT:
                 raise ProviderError(
                     f"The answer was cut off at {LONGEST_OUTPUT // 1_000_000} million characters.",
                     ErrorKind.BAD_CONTENT,
                 )
-            if count % BREATH == 0:
-                await asyncio.sleep(0)
+            if len(events) >= BURST:
+                await asyncio.sleep(0)  # a burst lets others run
             while self._recorder.full:  # the provider waits while nothing can be saved
                 await asyncio.sleep(0.1)
 

@@ -16,6 +16,7 @@ from playground.completion import CompletionRequest, ErrorKind, StreamEvent
 from playground.database import in_thread
 from playground.models import ApiKey, Connection, Run
 from playground.providers import PROVIDERS, ProviderError, Target
+from playground.providers.base import Pace
 
 ABSENT = (
     "The embedded backend is not here: its model file is missing. "
@@ -98,17 +99,17 @@ def _used(way: Way, run: Run | None) -> Way:
 
 
 async def events_of(
-    connection: Connection, run: Run, request: CompletionRequest
-) -> AsyncGenerator[StreamEvent]:
-    """What the provider answers to a run. Raises ProviderError."""
+    connection: Connection, run: Run, request: CompletionRequest, pace: Pace
+) -> AsyncGenerator[list[StreamEvent]]:
+    """What the provider answers to a run, as `Provider.batches`. Raises ProviderError."""
     provider = PROVIDERS[request.provider]
     way = await in_thread(way_of, connection, run)
     silent = True
     try:
-        async with aclosing(provider.stream(way.target, request)) as events:
-            async for event in events:
-                silent = False
-                yield event
+        async with aclosing(provider.batches(way.target, request, pace)) as batches:
+            async for events in batches:
+                silent = silent and not events
+                yield events
     except ProviderError as error:
         other = await in_thread(other_way, connection, way, error, run)
         if other is None or not silent:
@@ -116,10 +117,10 @@ async def events_of(
     else:
         await _accepted(way)
         return
-    yield StreamEvent("warning", STOOD_IN, -1, 0.0)
-    async with aclosing(provider.stream(other.target, request)) as events:
-        async for event in events:
-            yield event
+    yield [StreamEvent("warning", STOOD_IN, -1, 0.0)]
+    async with aclosing(provider.batches(other.target, request, pace)) as batches:
+        async for events in batches:
+            yield events
 
 
 async def asked(connection: Connection, ask: Callable[[Target], Awaitable[Answer]]) -> Answer:

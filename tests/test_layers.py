@@ -42,6 +42,7 @@ MAP = {
     "playground.attendance": (ACTIONS, "runner"),
     "playground.hub": (ACTIONS, "runner"),
     "playground.presence": (ACTIONS, "runner"),
+    "playground.pulse": (ACTIONS, "runner"),
     "playground.following": (ACTIONS, "runner"),
     "playground.log": (ACTIONS, "runner"),
     "playground.relay": (ACTIONS, "runner"),

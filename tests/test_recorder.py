@@ -70,7 +70,8 @@ class Desk:
         self.beats += 1
 
     def say(self, run: Run, text: str, at: float = 1.0) -> None:
-        self.recorder.add(run.pk, StreamEvent("text", text, 0, at))
+        self.recorder.add(run.pk, [StreamEvent("text", text, 0, at)])
+        self.recorder.look()
 
     def end(self, run: Run, ending: Ending = DONE) -> Run:
         self.recorder.finish(run.pk, ending)
@@ -136,9 +137,9 @@ def test_a_live_run_has_its_log_and_an_ended_one_its_choices(desk: Desk) -> None
     assert not run.choices.exists()
 
     desk.say(run, "there", 4.0)
-    desk.recorder.add(run.pk, StreamEvent("finish", "stop", 0, 5.0))
-    desk.recorder.add(run.pk, StreamEvent("usage", {"completion_tokens": 2}, -1, 5.0))
-    desk.recorder.add(run.pk, StreamEvent("meta", {"id": "x"}, -1, 5.0))
+    desk.recorder.add(run.pk, [StreamEvent("finish", "stop", 0, 5.0)])
+    desk.recorder.add(run.pk, [StreamEvent("usage", {"completion_tokens": 2}, -1, 5.0)])
+    desk.recorder.add(run.pk, [StreamEvent("meta", {"id": "x"}, -1, 5.0)])
     ended = desk.end(run)
     assert not RunEvent.objects.filter(run=run).exists()
     assert (ended.status, ended.owner, ended.total_ms) == ("completed", None, 9.0)
@@ -250,7 +251,7 @@ def nested(levels: int) -> Any:
 def test_endless_nesting_is_cut(desk: Desk, event: StreamEvent) -> None:
     run = desk.runs[0]
     desk.say(run, "a")
-    desk.recorder.add(run.pk, event)
+    desk.recorder.add(run.pk, [event])
     ended = desk.end(run)
     assert (ended.status, ended.choices.get(index=0).text) == ("completed", "a")
 
@@ -354,7 +355,7 @@ def test_a_text_is_made_storable_once(desk: Desk, pieces: list[str], text: str) 
 def test_half_a_character_waits_in_its_own_choice(desk: Desk) -> None:
     run = desk.runs[0]
     for choice, piece in [(0, "\ud83d"), (1, "x"), (0, "\ude00"), (1, "\ude00")]:
-        desk.recorder.add(run.pk, StreamEvent("text", piece, choice, 1.0))
+        desk.recorder.add(run.pk, [StreamEvent("text", piece, choice, 1.0)])
     ended = desk.end(run)
     assert [choice.text for choice in ended.choices.all()] == ["😀", "x\ufffd"]
 
@@ -362,11 +363,11 @@ def test_half_a_character_waits_in_its_own_choice(desk: Desk) -> None:
 def test_odd_values_of_a_provider_are_stored(desk: Desk) -> None:
     run = desk.runs[0]
     odd = {"nan": float("nan"), "big": 10**30, "\ud83d": "\0\ud83d", "inf": [float("inf")]}
-    desk.recorder.add(run.pk, StreamEvent("meta", odd, -1))
+    desk.recorder.add(run.pk, [StreamEvent("meta", odd, -1)])
     for counts in ({"prompt_tokens": -1, "completion_tokens": 10**30}, {"prompt_tokens": "x"},
                    {"completion_tokens": float("nan"), "prompt_tokens": True}):  # fmt: skip
-        desk.recorder.add(run.pk, StreamEvent("usage", counts, -1))
-    desk.recorder.add(run.pk, StreamEvent("finish", "x" * 500 + "\0", 0))
+        desk.recorder.add(run.pk, [StreamEvent("usage", counts, -1)])
+    desk.recorder.add(run.pk, [StreamEvent("finish", "x" * 500 + "\0", 0)])
     ended = desk.end(run)
     assert ended.status == "completed"
     assert (ended.prompt_tokens, ended.completion_tokens) == (None, None)

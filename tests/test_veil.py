@@ -90,6 +90,34 @@ def test_other_text_is_left_as_it_came(pieces: list[str]) -> None:
     assert "".join(choice.text for choice in choices) == "".join(pieces)
 
 
+@given(
+    st.sampled_from(TEXTS),
+    st.lists(st.integers(0, 400), max_size=12),
+    st.lists(st.integers(0, 12), max_size=4),
+)
+def test_batches_hide_what_single_pieces_hide(
+    text: str, places: list[int], ends: list[int]
+) -> None:
+    events = [StreamEvent("text", piece) for piece in cut(text, places)]
+    events = [*events[:3], StreamEvent("text", "of another", 1), *events[3:]]
+    singly, together = Veil(TARGET), Veil(TARGET)
+    bounds = sorted({0, len(events), *(min(end, len(events)) for end in ends)})
+    shown = [
+        event
+        for start, end in itertools.pairwise(bounds)
+        for event in together.batch(events[start:end])
+    ]
+    shown += together.rest(1.0)
+    expected = [one for event in events for one in singly.events(event)]
+    expected += singly.rest(1.0)
+    for choice in (0, 1):
+        texts = [
+            "".join(event.data for event in found if event.choice == choice)
+            for found in (shown, expected)
+        ]
+        assert texts[0] == texts[1]
+
+
 def test_choices_are_not_mixed() -> None:
     half = len(KEY) // 2
     outcome = folded([StreamEvent("text", KEY[:half], 0), StreamEvent("text", KEY[half:], 1)])

@@ -2,14 +2,15 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
 from typing import Any, NamedTuple
 
 import httpx
 
-from playground.completion import CompletionRequest, ErrorKind, StreamEvent
+from playground.completion import TEXT_KINDS, CompletionRequest, ErrorKind, StreamEvent
 from playground.providers import outbound
+from playground.providers.arrivals import pause
 from playground.providers.chunks import ChunkParser
 from playground.providers.errors import (
     LONGEST,
@@ -20,6 +21,7 @@ from playground.providers.errors import (
     message_of,
     status_of,
 )
+from playground.providers.reader import ChunkReader
 from playground.providers.sse import EventReader
 from playground.providers.target import Target, failure_of
 from playground.providers.veil import Veil
@@ -29,6 +31,9 @@ LONGEST_ERROR = 256 * 1024  # bytes of an error body that are read
 LONGEST_ANSWER = 64 * 1024 * 1024  # bytes of an answer in one piece
 LONGEST_REPLY = 16 * 1024 * 1024  # bytes of a list of models or tokens
 QUESTION_SECONDS = 60  # that such a list may take in all, however steadily it drips
+BURST = 100  # events in one read from which the next one does not wait
+
+Pace = Callable[[], "asyncio.Future[None]"]  # when an answer that flows is read again
 
 
 class Token(NamedTuple):
@@ -78,6 +83,18 @@ class Provider:
         self, target: Target, request: CompletionRequest
     ) -> AsyncGenerator[StreamEvent]:
         """Raises ProviderError; what was yielded before stays valid."""
+        async with aclosing(self.batches(target, request)) as batches:
+            async for events in batches:
+                for event in events:
+                    yield event
+
+    async def batches(
+        self, target: Target, request: CompletionRequest, pace: Pace | None = None
+    ) -> AsyncGenerator[list[StreamEvent]]:
+        """The events of each read, with the times at which they arrived; raises as `stream` does.
+
+        With a `pace`, an answer whose text flows is read again when it says so, and at its end.
+        """
         if not target.key and self.wants_key(target.base_url):
             raise ProviderError(
                 f"No key is set for this {self.label} connection. An admin can add one.",
@@ -88,18 +105,18 @@ class Provider:
         veil = Veil(target)
         try:
             async with self._answer(target, request) as response:
-                async for event in self._read(response, parser, began):
-                    for shown in veil.events(event):
+                async for events in self._read(response, parser, began, pace):
+                    if shown := veil.batch(events):
                         yield shown
-                for shown in veil.rest(_since(began)):
-                    yield shown
+                rest = list(veil.rest(_since(began)))
                 if meta := veil.meta(parser.metadata()):
-                    yield StreamEvent("meta", meta, -1, _since(began))
+                    rest.append(StreamEvent("meta", meta, -1, _since(began)))
+                yield rest
         except ProviderError as error:
-            for shown in veil.rest(_since(began)):
-                yield shown
+            rest = list(veil.rest(_since(began)))
             if meta := masked_in(veil.meta(parser.metadata()), target.key):
-                yield StreamEvent("meta", meta, -1, _since(began))
+                rest.append(StreamEvent("meta", meta, -1, _since(began)))
+            yield rest
             error.message = veil.error(error.message)[:LONGEST]
             raise
 
@@ -142,8 +159,8 @@ class Provider:
             raise failure_of(target, error, connected) from None
 
     async def _read(
-        self, response: httpx.Response, parser: ChunkParser, began: float
-    ) -> AsyncIterator[StreamEvent]:
+        self, response: httpx.Response, parser: ChunkParser, began: float, pace: Pace | None
+    ) -> AsyncIterator[list[StreamEvent]]:
         content_type = response.headers.get("content-type", "").lower()
         if "html" in content_type:
             raise ProviderError(
@@ -153,59 +170,42 @@ class Provider:
                 response.status_code,
             )
         if "json" in content_type and "event-stream" not in content_type:
-            for event in self._whole(await limited(response, LONGEST_ANSWER), parser, began):
-                yield event
+            payload = self._payload(await limited(response, LONGEST_ANSWER), parser)
+            yield list(parser.parse(payload, _since(began)))
+            parser.whole()
+            if (words := self.error_in(payload)) is not None:
+                raise ProviderError(words, ErrorKind.UPSTREAM_ERROR)
+            if "choices" not in payload:
+                raise ProviderError("The answer has no choices in it.", ErrorKind.BAD_CONTENT)
             return
-        async for event in self._events(response, parser, began):
-            yield event
+        async for events in self._events(response, parser, began, pace):
+            yield events
 
-    def _whole(self, body: bytes, parser: ChunkParser, began: float) -> Iterator[StreamEvent]:
+    def _payload(self, body: bytes, parser: ChunkParser) -> Mapping[str, Any]:
         """An answer in one piece: asked for, or from a server that ignores `stream`."""
         payload = parsed(body)
         if not isinstance(payload, Mapping):
             raise ProviderError("The answer is not a JSON object.", ErrorKind.BAD_JSON)
         parser.raw = body
-        yield from parser.parse(payload, _since(began))
-        parser.whole()
-        if (words := self.error_in(payload)) is not None:
-            raise ProviderError(words, ErrorKind.UPSTREAM_ERROR)
-        if "choices" not in payload:
-            raise ProviderError("The answer has no choices in it.", ErrorKind.BAD_CONTENT)
+        return payload
 
     async def _events(
-        self, response: httpx.Response, parser: ChunkParser, began: float
-    ) -> AsyncIterator[StreamEvent]:
-        reader = EventReader()
-        broken = 0
-        done = False
-        async for payloads in payloads_of(response, reader):
-            at = _since(began)
-            for raw in payloads:
-                if raw.strip() == b"[DONE]":
-                    done = True
-                    break
-                payload = parsed(raw)
-                if isinstance(payload, Mapping):
-                    parser.raw = raw
-                    for event in parser.parse(payload, at):
-                        yield event
-                    if (words := self.error_in(payload)) is not None:
-                        raise ProviderError(words, ErrorKind.UPSTREAM_ERROR)
-                elif payload is not None and raw.strip():
-                    broken += 1
-            if done:
+        self, response: httpx.Response, parser: ChunkParser, began: float, pace: Pace | None
+    ) -> AsyncIterator[list[StreamEvent]]:
+        reader = ChunkReader(parser, self.error_in)
+        flows = False
+        async for payloads in payloads_of(response, EventReader()):
+            events = reader.read(payloads, began)
+            if events:
+                yield events
+            if reader.failure is not None:
+                raise ProviderError(reader.failure, ErrorKind.UPSTREAM_ERROR)
+            if reader.done:
                 break
-        if not done and not parser.complete:
-            raise ProviderError(
-                "The stream ended before the answer was complete; what had arrived is kept.",
-                ErrorKind.TRUNCATED,
-            )
-        if broken:
-            raise ProviderError(
-                f"{broken} event(s) of the stream were not valid JSON objects, "
-                "so words may be missing.",
-                ErrorKind.BAD_JSON,
-            )
+            flows = flows or any(event.kind in TEXT_KINDS for event in events)
+            if pace is not None and flows and len(payloads) < BURST:
+                await pause(response, pace())
+        reader.end()
 
     # --- questions beside completions ---
 

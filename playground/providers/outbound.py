@@ -13,7 +13,8 @@ from weakref import WeakKeyDictionary
 
 import aiohttp
 import httpx
-from httpx_aiohttp import AiohttpTransport
+
+from playground.providers.arrivals import StampedTransport, stamp
 
 REFUSED = "is a private address, and this connection is not marked as one that may reach those"
 
@@ -81,7 +82,7 @@ def _session(local: bool) -> aiohttp.ClientSession:
         socket_factory=None if local else _guarded_socket,
     )
     return aiohttp.ClientSession(
-        connector=connector, cookie_jar=aiohttp.DummyCookieJar(), trust_env=False
+        connector=stamp(connector), cookie_jar=aiohttp.DummyCookieJar(), trust_env=False
     )
 
 
@@ -92,7 +93,7 @@ def client(local: bool, proxy: str = "") -> httpx.AsyncClient:
     # so the guard only sees literal addresses; that is why it has to be set explicitly.
     key = (local, "" if local else proxy)
     if key not in clients:
-        transport = AiohttpTransport(
+        transport = StampedTransport(
             client=lambda: _session(local or bool(proxy)),
             proxy=httpx.Proxy(proxy) if key[1] else None,
             trust_env=False,

@@ -27,6 +27,8 @@ class EventReader:
 
     def feed(self, received: bytes) -> list[bytes]:
         """Raises TooLong."""
+        if self._is_one_event(received):
+            return [received[6:-2]]
         if self._at_start:
             received = self._without_bom(received)
         if self._after_cr and received:
@@ -63,6 +65,17 @@ class EventReader:
         self._line(last, payloads)
         self._line(b"", payloads)
         return payloads
+
+    def _is_one_event(self, received: bytes) -> bool:
+        """Nothing is pending, and here is one event of one line: what most tokens come as."""
+        return (
+            received[:6] == b"data: "
+            and received[-2:] == b"\n\n"
+            and received.find(b"\n") == len(received) - 2
+            and not (self._pending or self._data or self._after_cr or self._at_start)
+            and b"\r" not in received
+            and len(received) <= self._longest
+        )
 
     def _without_bom(self, received: bytes) -> bytes:
         start = b"".join(self._pending) + received

@@ -112,6 +112,22 @@ class Veil:
 
     # --- an answer that comes in pieces ---
 
+    def batch(self, events: list[StreamEvent]) -> list[StreamEvent]:
+        """As `events` of each, one after the other; a text is looked through as a whole."""
+        if not self._names or not events or self._passes(events):
+            return events
+        return [shown for event in events for shown in self.events(event)]
+
+    def _passes(self, events: list[StreamEvent]) -> bool:
+        """Pieces of one text in which nothing begins, goes on or ends that may be a secret."""
+        kind, _, choice, _ = events[0]
+        if kind not in TEXT_KINDS:
+            return False
+        for event in events:
+            if event.kind != kind or event.choice != choice:
+                return False
+        return self._strand(kind, choice).pass_on("".join([event.data for event in events]))
+
     def events(self, event: StreamEvent) -> Iterator[StreamEvent]:
         """The event without the secrets; what may begin one waits for what follows."""
         if not self._names:
@@ -173,13 +189,21 @@ class Veil:
             out += [text[shown : match.start()], self._names[match.group()]]
             text, shown, hit = text[match.end() :], 0, True
         self._hit = self._hit or hit
-        longest = min(len(text), self._longest - 1)
-        held = next(
-            (n for n in range(longest, SUSPECT - 1, -1) if text[-n:] in self._beginnings), 0
-        )
-        end = max(len(text) - held, shown)
+        end = max(len(text) - self._suspect(text), shown)
         out.append(text[shown:end])
         return "".join(out), text[end:], hit
+
+    def is_clean(self, text: str) -> bool:
+        """Whether no secret is in the text, and its end begins none."""
+        return not self._pattern.search(text) and not self._suspect(text)
+
+    def _suspect(self, text: str) -> int:
+        """How many characters at the end of the text may begin a secret."""
+        longest = min(len(text), self._longest - 1)
+        for n in range(longest, SUSPECT - 1, -1):
+            if text[-n:] in self._beginnings:
+                return n
+        return 0
 
 
 class Strand:
@@ -199,6 +223,14 @@ class Strand:
         out, self._held, self.hits = self._veil.take_out(before + piece, len(self._shown))
         self._shown = (out if self.hits else self._shown + out)[-(SUSPECT - 1) :]
         return out
+
+    def pass_on(self, piece: str) -> bool:
+        """Whether the piece can go out as it is; then it counts as fed."""
+        if self._held or not self._veil.is_clean(self._shown + piece):
+            return False
+        self._shown = (self._shown + piece)[-(SUSPECT - 1) :]
+        self.hits = False
+        return True
 
     def rest(self) -> str:
         held, self._held = self._held, ""

@@ -1,6 +1,7 @@
 """Bytes of requests and answers: JSON there and back, and reading a body without end."""
 
 import json
+import time
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
@@ -8,6 +9,7 @@ import httpx
 import orjson
 
 from playground.completion import ErrorKind
+from playground.providers.arrivals import arrivals_of
 from playground.providers.errors import ProviderError
 from playground.providers.sse import EventReader, TooLong
 
@@ -38,23 +40,30 @@ def parsed(raw: bytes) -> Any:
         return Broken()
 
 
-async def payloads_of(response: httpx.Response, reader: EventReader) -> AsyncIterator[list[bytes]]:
-    """The payloads of each read, and at a clean end those that were pending."""
+async def payloads_of(
+    response: httpx.Response, reader: EventReader
+) -> AsyncIterator[list[tuple[bytes, float]]]:
+    """What each read completes, with the time of its arrival (`time.monotonic()`), and at a clean
+    end what was pending."""
     length = 0
-    try:
-        async for received in response.aiter_bytes():
+    async for pieces in arrivals_of(response):
+        payloads = []
+        failure = ""
+        for received, at in pieces:
             length += len(received)
-            if length > LONGEST_STREAM:
-                raise ProviderError(
-                    f"The answer was cut off at {LONGEST_STREAM // 1024 // 1024} MB.",
-                    ErrorKind.BAD_CONTENT,
-                )
-            if payloads := reader.feed(received):
-                yield payloads
-    except TooLong as error:
-        raise ProviderError(str(error), ErrorKind.BAD_CONTENT) from None
-    if payloads := reader.close():
-        yield payloads
+            try:
+                payloads += [(payload, at) for payload in reader.feed(received)]
+            except TooLong as error:
+                failure = str(error)
+                break
+        if length > LONGEST_STREAM:
+            failure = f"The answer was cut off at {LONGEST_STREAM // 1024 // 1024} MB."
+        if payloads:
+            yield payloads
+        if failure:
+            raise ProviderError(failure, ErrorKind.BAD_CONTENT)
+    if rest := reader.close():
+        yield [(payload, time.monotonic()) for payload in rest]
 
 
 async def limited(response: httpx.Response, limit: int, cut: bool = False) -> bytes:

@@ -1,8 +1,10 @@
 """What a streamed token costs: the playground against a bare httpx client, in one run.
 
-`python -m tests.bench.streams [--streams 1,20,50,100,200] [--seconds 10]` prints a table. A token
-is relayed to a socket and stored; CPU is the server's own (`/proc`), lag is from the backend's
-write to the socket's frame, both in this machine's one monotonic clock.
+`python -m tests.bench.streams [--streams 1,20,50,100,200] [--seconds 10] [--rounds 3]` prints a
+table. A token is relayed to a socket and stored; CPU is the server's own (`/proc`) from the press
+of Run until the records are saved and searched, lag is from the backend's write to the socket's
+frame, both in this machine's one monotonic clock. The bare client and the playground take turns,
+so that what else runs on the machine weighs on both; figures are medians of the rounds.
 """
 
 import argparse
@@ -16,7 +18,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,8 @@ from tests.server import ROOT, Person, Server, document
 
 COLUMNS = 10  # of one comparison
 RATE = 50.0  # tokens a second of one stream
+AFTERWARDS = 1.5  # seconds after the last end in which runs are learned from and indexed
+KEY = "sk-bench-0123456789abcdefghijklmnop"  # with a key, answers are searched for it
 
 
 @dataclass(frozen=True)
@@ -39,13 +43,21 @@ class Measured:
 
 
 class Watcher(Follower):
-    """A follower that notes how late each token is."""
+    """A follower that notes how late each token is, and says its position as the page does."""
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self.lags: list[float] = []
         self.firsts: list[float] = []
         self._noted: set[tuple[int, int]] = set()  # rows; one comes again after a gap
+        self._said = 0.0
+
+    async def _say(self, socket: Any) -> None:
+        """Once a second, not after each message."""
+        now = time.monotonic()
+        if now - self._said >= 1:
+            self._said = now
+            await super()._say(socket)
 
     def _take(self, message: dict[str, Any]) -> bool:
         now = time.monotonic()
@@ -96,11 +108,13 @@ def floor(url: str, streams: int, rate: float, n: int) -> Measured:
     return _measured(streams, said["cpu"], said["lags"], said["firsts"], 0, 0)
 
 
-def playground(server: Server, person: Person, connection: int, streams: int, n: int) -> Measured:
+def playground(
+    server: Server, person: Person, connection: int, streams: int, rate: float, n: int
+) -> Measured:
     assert server.process
     pid = server.process.pid
     before = cpu_seconds(pid)
-    prompt = f"rate={RATE} n={n}"
+    prompt = f"rate={rate} n={n}"
     groups = []
     for start in range(0, streams, COLUMNS):
         columns = [{"connection": connection}] * min(COLUMNS, streams - start)
@@ -114,6 +128,7 @@ def playground(server: Server, person: Person, connection: int, streams: int, n:
         await asyncio.gather(*(watcher.follow() for watcher in watchers))
 
     asyncio.run(follow())
+    time.sleep(AFTERWARDS)
     used = cpu_seconds(pid) - before
     lags = [lag for each in watchers for lag in each.lags]
     firsts = [first for each in watchers for first in each.firsts]
@@ -140,6 +155,15 @@ def _measured(
     )
 
 
+def median(rounds: Sequence[Measured]) -> Measured:
+    """Each figure's median; the wrong ones are counted together."""
+    middle = {
+        field.name: statistics.median(getattr(each, field.name) for each in rounds)
+        for field in fields(Measured)
+    }
+    return Measured(**{**middle, "wrong": sum(each.wrong for each in rounds)})
+
+
 HEADINGS = "streams     who         µs CPU/token  lag p50 ms  p99 ms  first ms  MB    wrong"
 
 
@@ -150,27 +174,49 @@ def line(who: str, each: Measured) -> str:
     )
 
 
-def measure(streams: Sequence[int], seconds: float) -> Iterator[str]:
-    """The lines of the table, as they are measured."""
-    n = int(RATE * seconds)
-    yield HEADINGS
-    with clock() as url, tempfile.TemporaryDirectory() as folder, Server(Path(folder)) as server:
-        connection = server.connect("clock", url)
+@contextmanager
+def served(url: str) -> Iterator[tuple[Server, Person, int]]:
+    """A playground with a connection to the clock, warm: what is made lazily is made."""
+    with tempfile.TemporaryDirectory() as folder, Server(Path(folder)) as server:
+        more = ("--provider", "local", "--dialect", "llama.cpp", "--base-url", url)
+        done = server.manage("connection", "clock", *more, "--key-stdin", stdin=KEY)
+        assert done.returncode == 0, done.stderr
+        [row] = server.rows("SELECT id FROM playground_connection WHERE name = 'clock'")
         person = server.user()
-        playground(server, person, connection, 1, 20)  # what is made lazily is made
+        playground(server, person, int(row["id"]), 1, RATE, 20)
+        yield server, person, int(row["id"])
+
+
+def measure(
+    streams: Sequence[int], seconds: float, rounds: int = 3, rate: float = RATE
+) -> Iterator[str]:
+    """The lines of the table, as they are measured."""
+    n = int(rate * seconds)
+    yield HEADINGS
+    with clock() as url, served(url) as (server, person, connection):
         for count in streams:
-            bare = floor(url, count, RATE, n)
-            ours = playground(server, person, connection, count, n)
-            yield line("httpx", bare)
-            yield line("playground", ours) + f"   {ours.cpu / bare.cpu:.2f} × the floor's CPU"
+            bare, ours = [], []
+            for _ in range(rounds):
+                bare.append(floor(url, count, rate, n))
+                ours.append(playground(server, person, connection, count, rate, n))
+            ratios = [our.cpu / its.cpu for our, its in zip(ours, bare, strict=True)]
+            ratio, load = statistics.median(ratios), os.getloadavg()[0]
+            yield line("httpx", median(bare))
+            yield (
+                f"{line('playground', median(ours))}   {ratio:.2f} × the floor's CPU"
+                f" ({min(ratios):.2f} to {max(ratios):.2f}; load {load:.1f})"
+            )
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--streams", default="1,20,50,100,200")
     options.add_argument("--seconds", type=float, default=10)
+    options.add_argument("--rounds", type=int, default=3)
+    options.add_argument("--rate", type=float, default=RATE, help="tokens a second of one stream")
     asked = options.parse_args(arguments)
-    for text in measure([int(each) for each in asked.streams.split(",")], asked.seconds):
+    streams = [int(each) for each in asked.streams.split(",")]
+    for text in measure(streams, asked.seconds, asked.rounds, asked.rate):
         print(text, flush=True)
 
 

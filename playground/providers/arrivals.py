@@ -1,0 +1,164 @@
+"""The bytes of an answer with the time at which each of them arrived, however seldom it is read.
+
+A reader with many streams need not wake for each token: what arrives meanwhile waits with its time.
+This stands on insides of aiohttp and httpx-aiohttp that are not promised: the connector's
+`_factory`, a protocol's `_payload`, a reader's `_protocol` and `_buffer`. Where a version has other
+ones, `tests/test_arrivals.py` says so.
+"""
+
+import asyncio
+import functools
+import time
+from collections import deque
+from collections.abc import AsyncIterator
+from typing import Any
+
+import aiohttp
+import httpx
+from aiohttp.client_proto import ResponseHandler
+from httpx_aiohttp import AiohttpTransport
+from httpx_aiohttp.transport import map_aiohttp_exceptions
+
+MOST_STAMPS = 4096  # that wait to be read; beyond, the oldest bytes take a later time
+DONE = b"[DONE]"  # the last event of a stream
+
+Pieces = list[tuple[bytes, float]]  # bytes, and `time.monotonic()` at their arrival
+
+
+class StampedHandler(ResponseHandler):
+    """aiohttp's protocol of one connection; notes when bytes of the body arrive."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(loop)
+        self.stamps: deque[tuple[int, float]] = deque(maxlen=MOST_STAMPS)  # (bytes so far, time)
+        self.sleeper: asyncio.Future[None] | None = None  # woken when the body ends
+        self._body: aiohttp.StreamReader | None = None
+        self._length = 0
+        self._heard = 0.0
+
+    def data_received(self, data: bytes) -> None:
+        before = self._payload
+        super().data_received(data)
+        body = before if self._payload is None else self._payload  # the body's end takes it away
+        if body is None:
+            return
+        self._body = body
+        if body.total_bytes != self._length:
+            self._length = body.total_bytes
+            self.stamps.append((self._length, time.monotonic()))
+        if self.exception() is not None:
+            self._fail()
+        if body.is_eof() or DONE in data or body.exception() is not None:
+            self.rouse()
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        super().connection_lost(exc)
+        self._fail()
+        self.rouse()
+
+    def _fail(self) -> None:
+        """After chunks that are none aiohttp closes the connection and tells no reader: it would
+        wait for ever."""
+        body = self._body
+        if body is not None and not body.is_eof() and body.exception() is None:
+            body.set_exception(aiohttp.ClientPayloadError("The answer breaks off."))
+
+    def rouse(self) -> None:
+        if self.sleeper is not None and not self.sleeper.done():
+            self.sleeper.set_result(None)
+
+    # One timer that is set again when it fires, not one for each arrival.
+
+    def _reschedule_timeout(self) -> None:
+        self._heard = self._loop.time()
+        if self._read_timeout_handle is None:
+            super()._reschedule_timeout()
+
+    def _on_read_timeout(self) -> None:
+        self._read_timeout_handle = None
+        left = self._heard + (self._read_timeout or 0) - self._loop.time()
+        if left > 0:
+            self._read_timeout_handle = self._loop.call_later(left, self._on_read_timeout)
+        else:
+            super()._on_read_timeout()
+            self.rouse()
+
+
+class Arrivals:
+    """What has arrived of one answer since the last look."""
+
+    def __init__(self, content: aiohttp.StreamReader) -> None:
+        self._content = content
+        protocol = getattr(content, "_protocol", None)  # an empty body has none
+        self._handler = protocol if isinstance(protocol, StampedHandler) else None
+        self._taken = 0  # bytes
+
+    async def read(self) -> Pieces:
+        """Waits for something; [] at the end. What arrived before a failure comes before it."""
+        content: Any = self._content
+        if content.exception() is not None and content._buffer:
+            data = content._read_nowait(-1)
+        else:
+            data = await content.readany()
+        return self._stamped(data) if data else []
+
+    async def pause(self, until: "asyncio.Future[None]") -> None:
+        """Until then, or until the answer has ended."""
+        if self._content.is_eof() or self._content.exception() is not None:
+            until.cancel()
+            return
+        if self._handler is not None:
+            self._handler.sleeper = until
+        await until
+
+    def _stamped(self, data: bytes) -> Pieces:
+        start, self._taken = self._taken, self._taken + len(data)
+        stamps: deque[tuple[int, float]]
+        stamps = deque() if self._handler is None else self._handler.stamps
+        pieces: Pieces = []
+        at = 0
+        while stamps and at < len(data):
+            end = stamps[0][0] - start
+            if end > at:
+                pieces.append((data[at:end], stamps[0][1]))
+                at = end
+            if end <= len(data):
+                stamps.popleft()
+        return pieces if at >= len(data) else [*pieces, (data[at:], time.monotonic())]
+
+
+class StampedTransport(AiohttpTransport):
+    """httpx over aiohttp; `response.extensions["arrivals"]` is the body with its times."""
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        response = await super().handle_async_request(request)
+        stream: Any = response.stream
+        response.extensions["arrivals"] = Arrivals(stream._aiohttp_response.content)
+        return response
+
+
+def stamp(connector: aiohttp.TCPConnector) -> aiohttp.TCPConnector:
+    """Let its connections note arrivals."""
+    loop = asyncio.get_running_loop()
+    made: Any = functools.partial(StampedHandler, loop=loop)
+    connector._factory = made
+    return connector
+
+
+async def arrivals_of(response: httpx.Response) -> AsyncIterator[Pieces]:
+    """The body as it arrives; decompressed where a server compressed it without being asked."""
+    arrivals = response.extensions.get("arrivals")
+    encoded = response.headers.get("content-encoding", "identity").lower() != "identity"
+    if encoded or not isinstance(arrivals, Arrivals):
+        async for received in response.aiter_bytes():
+            yield [(received, time.monotonic())]
+        return
+    with map_aiohttp_exceptions():
+        while pieces := await arrivals.read():
+            yield pieces
+
+
+async def pause(response: httpx.Response, until: "asyncio.Future[None]") -> None:
+    """Leave the answer alone until then, or until it has ended."""
+    arrivals = response.extensions.get("arrivals")
+    await (arrivals.pause(until) if isinstance(arrivals, Arrivals) else until)
