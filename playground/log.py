@@ -1,5 +1,6 @@
 """The log of a live run: rows that fit a frame, and what they are folded into at the end."""
 
+import functools
 import hashlib
 import json
 import math
@@ -9,8 +10,10 @@ from decimal import Decimal
 from typing import Any
 
 import orjson
+from django.db import transaction
 from django.utils import timezone
 
+from playground import metrics
 from playground.completion import TEXT_KINDS, ErrorKind, Outcome, RunStatus, fold, storable
 from playground.costs import count, used
 from playground.models import Choice, Run, RunEvent
@@ -23,6 +26,9 @@ ROW = 256 * 1024  # characters of one row of the log; the socket's limit is 1 Mi
 PIECE = 32 * 1024  # characters of a text that is cut; escaped, each may take six
 MOST_ARRIVALS = 4096  # of such a piece
 UNSENT = (ErrorKind.CONNECTION, ErrorKind.AUTH, ErrorKind.UNAVAILABLE, ErrorKind.LIMIT)
+# What is read of a run to know what it took.
+TOOK = ("provider", "dialect", "streams", "started_at", "counted_tokens", "counted_money",
+        "price_input", "price_cached", "price_output")  # fmt: skip
 LEVELS = 100  # of nested JSON that are kept; far below where a reader of it overflows
 
 
@@ -113,6 +119,7 @@ def close_run(run: int, ending: Ending, rest: list[list[Any]]) -> str:
     choices = [_choice(run, result) for result in outcome.choices]
     Choice.objects.bulk_create(choices)
     usage = outcome.usage or {}
+    row = Run.objects.filter(pk=run).only(*TOOK).first()
     Run.objects.filter(pk=run).update(
         status=ending.status,
         owner=None,
@@ -124,13 +131,15 @@ def close_run(run: int, ending: Ending, rest: list[list[Any]]) -> str:
         first_token_ms=outcome.first_token_ms,
         prompt_tokens=count(usage, "prompt_tokens"),
         completion_tokens=count(usage, "completion_tokens"),
-        **_took(run, ending, outcome),
+        **(_took(row, ending, outcome) if row else {}),
         usage=to_json(outcome.usage) if outcome.usage else "",
         metadata=to_json(outcome.meta) if outcome.meta else "",
         warnings="\n".join(storable(warning) for warning in outcome.warnings),
         output_preview=preview(choices[0].text) if choices else "",
     )
     RunEvent.objects.filter(run_id=run).delete()
+    if row:
+        _count(row, ending, outcome)
     return to_json(
         {
             "run": run,
@@ -141,6 +150,15 @@ def close_run(run: int, ending: Ending, rest: list[list[Any]]) -> str:
             ],
         }
     )
+
+
+def _count(run: Run, ending: Ending, outcome: Outcome) -> None:
+    """For the metrics, once the transaction has committed."""
+    usage = outcome.usage or {}
+    tokens = count(usage, "prompt_tokens"), count(usage, "completion_tokens")
+    total = ending.total_ms if ending.total_ms is not None else _last_ms(outcome)
+    facts = (str(ending.status), str(ending.error_kind), tokens, outcome.first_token_ms, total)
+    transaction.on_commit(functools.partial(metrics.ended, run.pk, run.provider, *facts))
 
 
 def settle_runs(runs: Iterable[int]) -> None:
@@ -169,13 +187,8 @@ def _choice(run: int, result: Any) -> Choice:
     )
 
 
-def _took(run: int, ending: Ending, outcome: Outcome) -> dict[str, Any]:
-    """Its cost and what limits count; {} of a run that was deleted meanwhile."""
-    fields = ("dialect", "streams", "started_at", "counted_tokens", "counted_money")
-    prices = ("price_input", "price_cached", "price_output")
-    row = Run.objects.filter(pk=run).only(*fields, *prices).first()
-    if row is None:
-        return {}
+def _took(row: Run, ending: Ending, outcome: Outcome) -> dict[str, Any]:
+    """Its cost and what limits count."""
     took = used(ending.status, outcome, row.rates, streams=row.streams, dialect=row.dialect)
     found: dict[str, Any] = {"cost": took.cost, "cost_is_own": took.own}
     free = row.started_at is None or _never_worked_on(ending, outcome)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 import orjson
 from django.db import InterfaceError, OperationalError, connection, transaction
 
+from playground import metrics
 from playground.completion import TEXT_KINDS, Batch, ErrorKind, RunStatus, StreamEvent, storable
 from playground.hub import Item
 from playground.log import Ending, close_run, log_rows, settle_runs
@@ -69,6 +70,7 @@ class Recorder:
         self._backlog = 0  # characters taken by `add` and not yet committed
         self.trouble = ""  # what the page says while nothing can be saved
         self.last_tick = 0.0  # seconds that the last tick took
+        self.last_beat = time.monotonic()  # when the database last took a heartbeat
         self._thread = threading.Thread(target=self._work, name="recorder", daemon=True)
 
     # --- called by the runner, in the event loop ---
@@ -131,6 +133,11 @@ class Recorder:
         return line.seq if line else None
 
     @property
+    def backlog(self) -> int:
+        """Characters in memory that are not committed."""
+        return self._backlog
+
+    @property
     def full(self) -> bool:
         return self._backlog > FULL
 
@@ -150,9 +157,11 @@ class Recorder:
             while self._wait(next_tick, next_beat):
                 began = time.monotonic()
                 try:
-                    self._tick()
+                    if self._tick():
+                        metrics.TICK.observe(time.monotonic() - began)
                     if began >= next_beat:
                         self._beat()
+                        self.last_beat = time.monotonic()
                         next_beat = began + BEAT
                     self.trouble, back_off = "", TICK
                     self.last_tick = time.monotonic() - began
@@ -206,10 +215,11 @@ class Recorder:
                 line.batch = old.batch.followed_by(line.batch)
                 self._dirty.add(old.run)
 
-    def _tick(self) -> None:
+    def _tick(self) -> bool:
+        """Whether there was anything to write."""
         taken = self._take()
         if not taken:
-            return
+            return False
         try:
             items = self._write(taken)
         except (OperationalError, InterfaceError):
@@ -221,6 +231,7 @@ class Recorder:
         self._settle(taken, items)
         if items:
             self._published(items)
+        return True
 
     def _one_by_one(self, taken: list[Line]) -> list[Item]:
         items: list[Item] = []
@@ -240,7 +251,7 @@ class Recorder:
         except (OperationalError, InterfaceError):
             raise
         except Exception as error:
-            logger.exception("Run %s cannot be stored", line.run)
+            logger.exception("Run %s cannot be stored", line.run, extra={"run": line.run})
             return [self._give_up(line, type(error).__name__)]
 
     def _give_up(self, line: Line, reason: str) -> Item:

@@ -10,7 +10,7 @@ import logging
 import time
 from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from contextlib import aclosing
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.db import close_old_connections
@@ -23,6 +23,7 @@ from playground.completion import CompletionRequest, ErrorKind, RunStatus, Strea
 from playground.database import in_thread
 from playground.hub import RESTARTING, Item, hub
 from playground.log import Ending, never_sent
+from playground.logs import present_run
 from playground.models import (
     Comparison,
     Connection,
@@ -50,6 +51,17 @@ SHOWN_OUT = Ending(
 LONGEST_OUTPUT = 20_000_000  # characters of one run that are kept
 
 
+class Standing(NamedTuple):
+    """How a runner is, for those who watch over the process."""
+
+    bound: bool  # it has a loop and may take runs
+    draining: bool
+    running: int
+    queued: int
+    backlog: int  # characters that are not saved yet
+    silence: float  # seconds since the database last took a heartbeat
+
+
 class Draining(Exception):
     """The server is stopping and takes no new runs."""
 
@@ -64,6 +76,7 @@ class Runner:
         self._background: set[asyncio.Task[None]] = set()
         self._filling = asyncio.Lock()
         self._draining = False
+        self.queued = 0  # runs of this process that wait, a second ago
 
     # --- life ---
 
@@ -218,6 +231,17 @@ class Runner:
         """What stands in the way of saving, "" when all is well."""
         return self._recorder.trouble if self._loop else ""
 
+    @property
+    def standing(self) -> Standing:
+        return Standing(
+            bound=self._loop is not None and self._bound.is_set(),
+            draining=self._draining,
+            running=len(self._tasks),
+            queued=self.queued,
+            backlog=self._recorder.backlog if self._loop else 0,
+            silence=time.monotonic() - self._recorder.last_beat if self._loop else 0.0,
+        )
+
     # --- carrying out ---
 
     async def _fill(self) -> None:
@@ -249,6 +273,7 @@ class Runner:
 
     async def _execute(self, run: Run) -> None:
         began = time.monotonic()
+        present_run.set(run.pk)  # the context is this task's own
         try:
             await self._record(run)
             ending = Ending(RunStatus.COMPLETED)
@@ -365,7 +390,8 @@ class Runner:
         self._beats += 1
         if self._beats % INDEX_BEATS == 1:
             self._in_loop(self._index_soon)
-        if Run.objects.live_of(self._process).filter(status=RunStatus.QUEUED).exists():
+        self.queued = Run.objects.live_of(self._process).filter(status=RunStatus.QUEUED).count()
+        if self.queued:
             self._in_loop(self._fill_soon)
 
     def _look_around(self, *_: object, **__: object) -> None:

@@ -215,6 +215,8 @@ READ_TIMEOUT = number("READ_TIMEOUT", 300, 1, 86_400)  # seconds between two chu
 REAP_SECONDS = number(
     "REAP_SECONDS", 30, 1, 3600
 )  # a heartbeat unchanged so long is a dead process
+# Who may read /metrics: with it, whoever sends it as a bearer token; without, this machine alone.
+METRICS_TOKEN = text("METRICS_TOKEN")
 MAX_BODY = 16 * 1024 * 1024  # bytes of one posted form, said in the page
 MAX_IMPORT = number("MAX_IMPORT_MB", 1024, 1, 1024 * 1024) * 1024 * 1024  # bytes of an upload
 
@@ -233,6 +235,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "playground.probes.Probes",
     "django.middleware.security.SecurityMiddleware",
     "playground.security.SecurityHeaders",
     "playground.security.BodyLimit",
@@ -328,6 +331,11 @@ TEMPLATES = [
 # --- Database and Redis ---------------------------------------------------------------------
 
 
+# Who waits longer for a connection than `timeout` seconds is told that the database is away; after
+# `reconnect_timeout` of failures the pool begins again at short pauses instead of ever longer ones.
+POOL = {"min_size": 1, "max_size": 16, "timeout": 8, "reconnect_timeout": 5}
+
+
 def database(url: str) -> dict[str, object]:
     """`DATABASE_URL` as Django's dictionary: postgres://user:password@host:port/name, or SQLite."""
     if not url:
@@ -353,7 +361,7 @@ def database(url: str) -> dict[str, object]:
         "PASSWORD": unquote(parts.password or ""),
         "HOST": unquote(parts.hostname or ""),
         "PORT": str(parts.port or ""),
-        "OPTIONS": {"pool": {"min_size": 1, "max_size": 16}, **dict(parse_qsl(parts.query))},
+        "OPTIONS": {"pool": POOL, **dict(parse_qsl(parts.query))},
     }
 
 
@@ -387,17 +395,35 @@ except (ZoneInfoNotFoundError, ValueError, OSError) as error:
 LOG_LEVEL = text("LOG_LEVEL", "INFO").upper()
 if LOG_LEVEL not in ("DEBUG", "INFO", "WARNING", "ERROR"):
     raise ImproperlyConfigured("LOG_LEVEL must be DEBUG, INFO, WARNING or ERROR.")
+LOG_FORMAT = text("LOG_FORMAT", "line")
+if LOG_FORMAT not in ("line", "json"):
+    raise ImproperlyConfigured("LOG_FORMAT must be line or json.")
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
-    "filters": {"addresses": {"()": "playground.addresses.WithoutSecrets"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
-    "root": {"handlers": ["console"], "level": "WARNING"},
+    "formatters": {
+        "line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"},
+        "json": {"()": "playground.logs.Json"},
+    },
+    "filters": {
+        "run": {"()": "playground.logs.WithRun"},
+        "addresses": {"()": "playground.addresses.WithoutSecrets"},
+    },
+    "handlers": {
+        "console": {
+            "class": "logging.StreamHandler",
+            "formatter": LOG_FORMAT,
+            "filters": ["run"],
+        },
+        "count": {"class": "playground.metrics.Counting", "level": "WARNING"},
+    },
+    "root": {"handlers": ["console", "count"], "level": "WARNING"},
     "loggers": {
         "playground": {"level": LOG_LEVEL},
         "django.request": {"filters": ["addresses"]},
         "django.security.csrf": {"filters": ["addresses"]},
+        # A line for each run that ends: for a log that is searched, not for one that is read.
+        "playground.runs": {"level": LOG_LEVEL if LOG_FORMAT == "json" else "WARNING"},
         # These print request headers, and with them keys, when they are asked for everything.
         **{
             name: {"level": "WARNING"}

@@ -205,9 +205,10 @@ urlpatterns = [
     path("join/<str:token>/", team.join, name="join"),
     path("teams/<int:pk>/", account.switch_team, name="team"),
     path("admin/", admin.site.urls),
-    path("healthz", health.healthz, name="health"),
     path("favicon.ico", health.favicon),
 ]
 
 if settings.OIDC:
     urlpatterns.append(path("oidc/", include("playground.oidc")))
+
+handler500 = health.server_error

@@ -296,7 +296,6 @@ TABLE = [
     Row("team_member", POST, owner, "membership", {"role": "reviewer"}),
     Row("join", GET, anyone, "joining", public=True),
     Row("team", POST, in_the_team, "team"),
-    Row("health", GET, anyone, public=True),
     Row("favicon.ico", GET, anyone, public=True),
     Row("logout", POST, user),
 ]

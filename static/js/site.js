@@ -166,6 +166,10 @@
       playground.notice("Your login has ended. What you typed is still here.", { href, text: "Log in again in a new tab, then repeat." });
       return;
     }
+    if (xhr.getResponseHeader("X-Reason") === "database") {
+      playground.notice("The database cannot be reached just now. What you typed is still here; try again in a moment.");
+      return;
+    }
     playground.notice(SENTENCES[xhr.status] || `The server answered with an error (${xhr.status}). What you typed is still here.`);
   });
   const unreachable = () => playground.notice("The server cannot be reached. What you typed is still here; try again in a moment.");

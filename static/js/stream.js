@@ -20,6 +20,8 @@ let lostAt = 0;
 let lastFollow = 0;
 let lastWord = 0;
 let frame = 0;
+let hindrance = ""; // what the server says stands in the way of live output
+let reason = ""; // why there is no connection, where the server can still be asked
 
 // --- one output -------------------------------------------------------------------------------
 
@@ -363,6 +365,7 @@ function connect() {
   mine.addEventListener("open", () => {
     tries = 0;
     lostAt = 0;
+    hindrance = reason = "";
     trouble("");
     follow();
   });
@@ -381,6 +384,7 @@ function connect() {
 function again() {
   if (!followed.size) return;
   lostAt ||= performance.now();
+  askWhy();
   const pause = Math.min(LONGEST_PAUSE, 250 * 2 ** tries++);
   retry = setTimeout(() => {
     retry = 0;
@@ -388,9 +392,20 @@ function again() {
   }, pause * (0.5 + Math.random()));
 }
 
+// A server without its database refuses sockets, and can still say so.
+async function askWhy() {
+  try {
+    const answer = await fetch(new URL("../readyz", new URL(outputs().dataset.socket, location.href)));
+    reason = (await answer.json()).problems[0] ?? "";
+  } catch {
+    reason = "";
+  }
+}
+
 function hangUp() {
   clearTimeout(retry);
   retry = tries = lostAt = 0;
+  hindrance = reason = "";
   trouble("");
   const mine = socket;
   socket = null;
@@ -410,6 +425,7 @@ function receive(message) {
     const column = followed.get(String(row.run));
     if (column && !column.take(row)) return reconnect();
   }
+  if ("trouble" in message) hindrance = message.trouble;
   if (message.finished) finish(message.finished);
   if (message.watching) document.dispatchEvent(new CustomEvent("playground:watching", { detail: message.watching }));
   if (message.error && message.run) followed.delete(String(message.run));
@@ -500,24 +516,32 @@ function trouble(text) {
     notice = document.createElement("p");
     notice.id = "live-trouble";
     notice.className = "notice notice--warn notice--sm";
+    notice.setAttribute("role", "status");
     notice.textContent = text;
     outputs()?.querySelector(".outputs__bar")?.after(notice);
+  } else if (notice.textContent !== text) {
+    notice.textContent = text;
   }
+}
+
+// What stands above the outputs while something is in the way.
+function standing(now) {
+  if (!lostAt || now - lostAt <= TROUBLE_AFTER) return hindrance;
+  if (reason) return `${reason} The live connection is tried again. What is running goes on, and what arrives is kept.`;
+  return (
+    "The live connection failed; it is tried again. Your run goes on and is kept: reload to see it. " +
+    "If this stays, a proxy may block websockets, or PUBLIC_URL may not be this address."
+  );
 }
 
 setInterval(() => {
   if (!followed.size) return;
-  const standing = queues();
-  for (const column of followed.values()) column.tell(standing.get(column.run));
+  const places = queues();
+  for (const column of followed.values()) column.tell(places.get(column.run));
   const now = performance.now();
   const flowing = now - lastWord < ASK_AGAIN;
   if (now - lastFollow > (flowing ? ASK_AGAIN : SILENCE)) follow();
-  if (lostAt && now - lostAt > TROUBLE_AFTER) {
-    trouble(
-      "The live connection failed; it is tried again. Your run goes on and is kept: reload to see it. " +
-        "If this stays, a proxy may block websockets, or PUBLIC_URL may not be this address.",
-    );
-  }
+  trouble(standing(now));
 }, 250);
 
 // Stop was pressed: said at once; the proof comes with the end of the run.
