@@ -25,6 +25,7 @@ def longest(path: bytes) -> int:
 
 
 class BoundedRequest(WebRequest):
+    content: Any  # Twisted makes it: a file
     _received = 0
 
     def __init__(self, *arguments: Any, **more: Any) -> None:

@@ -30,6 +30,7 @@ from playground.views import (
     presets,
     reference,
     reviews,
+    running,
     saved,
     sessions,
     shares,
@@ -45,9 +46,9 @@ from playground.views import (
 )
 
 comparison_urls = [
-    path("", compose.start, name="start"),
+    path("", running.start, name="start"),
     path("<int:pk>/", compose.comparison, name="comparison"),
-    path("<int:pk>/stop/", compose.stop_all, name="stop_all"),
+    path("<int:pk>/stop/", running.stop_all, name="stop_all"),
     path("<int:pk>/table/", table.table, name="rows"),
     path("<int:pk>/table.csv", table.export, name="rows_csv"),
     path("<int:pk>/visibility/", trash.visibility, name="visibility"),
@@ -74,7 +75,7 @@ run_urls: list[URLPattern | URLResolver] = [
     path("cells/", grid.cells, name="cells"),
     path("<int:pk>/", history.run, name="run"),
     path("<int:pk>/", include(view_urls)),
-    path("<int:pk>/stop/", compose.stop, name="stop"),
+    path("<int:pk>/stop/", running.stop, name="stop"),
     path("<int:pk>/labels/", annotations.labels, name="labels"),
     path("<int:pk>/facts/", annotations.facts, name="facts"),
     path("<int:pk>/star/", annotations.star, name="star"),

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from django.test import AsyncClient, Client
 
-from playground import panel, reference
-from playground.forms import Built, build
+from playground import documents, panel, reference
+from playground.building import Built, build
 from playground.inputs import Given
 from playground.models import Connection, Run, User
 from playground.parameters import PARAMETERS, Api
@@ -89,7 +89,7 @@ async def test_it_runs_and_is_kept(
     stored = (await Run.objects.aget(pk=run.pk)).request_value()
     assert stored == request
     assert stored.body() == provider.posts[0].json
-    document = panel.document_of([(connection.pk, stored)])
+    document = documents.document_of([(connection.pk, stored)])
     assert document["values"]["max_tokens"] == "5"
 
 

@@ -6,19 +6,9 @@ from typing import Any
 import pytest
 from django.utils import translation
 
+from playground.building import Built, build, knows_usage, with_stream
 from playground.completion import CompletionRequest
-from playground.forms import (
-    MOST_COLUMNS,
-    MOST_LABELS,
-    BadDocument,
-    Built,
-    Draft,
-    build,
-    knows_usage,
-    read,
-    read_labels,
-    with_stream,
-)
+from playground.forms import MOST_COLUMNS, MOST_LABELS, BadDocument, Draft, read, read_labels
 from playground.inputs import Given
 from playground.models import Connection, Membership, Team, User
 from playground.parameters import (

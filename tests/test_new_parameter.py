@@ -8,7 +8,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from playground import parameters
-from playground.forms import build
+from playground.building import build
 from playground.inputs import Given
 from playground.models import Connection, User, first_start
 from playground.parameters import EXTENSION, LLAMA, SAMPLING, Float, Parameter, on, row

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from django.template.loader import render_to_string
 
-from playground import panel
+from playground import documents, panel
 from playground.completion import ChoiceResult, CompletionRequest
 from playground.panel import Field
 from playground.parameters import (
@@ -134,7 +134,7 @@ def test_the_support_map_can_be_cut_to_the_backends_at_hand() -> None:
 
 
 def test_a_new_document_streams() -> None:
-    document = panel.new_document({"connection": 1, "operation": "chat", "model": "m"})
+    document = documents.new_document({"connection": 1, "operation": "chat", "model": "m"})
     assert document["values"] == {"stream": "true", "stream_options.include_usage": "true"}
     assert document["columns"] == [
         {"values": {}, "connection": 1, "operation": "chat", "model": "m"}
@@ -148,7 +148,7 @@ def test_a_document_is_made_again_from_requests() -> None:
     second = CompletionRequest(
         "local", "chat", "k", "vllm", "", ({"role": "user", "content": "Hi"},), {"temperature": 0}
     )
-    document = panel.document_of([(1, first), (2, second)])
+    document = documents.document_of([(1, first), (2, second)])
     assert document["values"] == {"temperature": "0"}
     assert document["columns"][0]["values"] == {"seed": "1"}
     assert document["columns"][1] == {
@@ -161,7 +161,7 @@ def test_a_document_is_made_again_from_requests() -> None:
 
 @pytest.mark.parametrize("document", [None, [], "x", {}, {"columns": 1}])
 def test_what_is_no_document_is_not_restored(document: object) -> None:
-    assert panel.restored(document) is None
+    assert documents.restored(document) is None
 
 
 def test_a_stored_document_is_restored_in_the_shape_of_the_page() -> None:
@@ -170,7 +170,7 @@ def test_a_stored_document_is_restored_in_the_shape_of_the_page() -> None:
         "values": [], "labels": [1], "force": True,
         "columns": ["x", {"connection": 1, "values": 3}],
     }  # fmt: skip
-    found = panel.restored(document)
+    found = documents.restored(document)
     assert found is not None
     assert found["prompt"] == "Hi"
     assert found["messages"] == [{"role": "user", "content": [1]}]
@@ -181,8 +181,8 @@ def test_a_stored_document_is_restored_in_the_shape_of_the_page() -> None:
 
 
 def test_an_honest_document_is_restored_as_it_was() -> None:
-    document = panel.new_document({"connection": 1, "operation": "chat", "model": "m"})
-    assert panel.restored(json.loads(json.dumps(document))) == document
+    document = documents.new_document({"connection": 1, "operation": "chat", "model": "m"})
+    assert documents.restored(json.loads(json.dumps(document))) == document
 
 
 def test_what_takes_two_types_has_an_editor_for_both() -> None:
@@ -202,11 +202,11 @@ def test_the_answer_is_appended_to_go_on() -> None:
     asked = CompletionRequest(
         "local", "chat", "m", "llama.cpp", messages=({"role": "user", "content": "Hi"},)
     )
-    document = panel.document_of([(1, asked)])
-    found = panel.continued(document, asked, ChoiceResult(0, tool_calls=[call]))
+    document = documents.document_of([(1, asked)])
+    found = documents.continued(document, asked, ChoiceResult(0, tool_calls=[call]))
     assert [each["role"] for each in found["messages"]] == ["user", "assistant", "tool"]
     assert found["messages"][2]["tool_call_id"] == "c1"
-    assert panel.restored(found) is not None
+    assert documents.restored(found) is not None
 
 
 def test_every_request_field_that_anyone_documents_is_in_the_form() -> None:
@@ -226,11 +226,11 @@ def test_every_request_field_that_anyone_documents_is_in_the_form() -> None:
 
 def test_what_was_sent_with_braces_is_sent_so_again() -> None:
     asked = CompletionRequest("local", "completions", "m", "llama.cpp", prompt="Hi {{name}}")
-    document = panel.document_of([(1, asked)])
+    document = documents.document_of([(1, asked)])
     assert document["prompt"] == r"Hi \{{name}}"
     chat = CompletionRequest(
         "local", "chat", "m", "llama.cpp", messages=({"role": "user", "content": "{{a}}"},)
     )
-    assert panel.document_of([(1, chat)])["messages"][0]["content"] == r"\{{a}}"
+    assert documents.document_of([(1, chat)])["messages"][0]["content"] == r"\{{a}}"
     answer = ChoiceResult(0, text=" {{b}}")
-    assert panel.continued(document, asked, answer)["prompt"] == r"Hi \{{name}} \{{b}}"
+    assert documents.continued(document, asked, answer)["prompt"] == r"Hi \{{name}} \{{b}}"

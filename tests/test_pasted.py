@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from playground.building import build
 from playground.completion import CompletionRequest
-from playground.forms import build
 from playground.inputs import Given
 from playground.models import Connection
 from playground.parameters import (

@@ -14,8 +14,8 @@ from playground.models import Comparison, Connection, Membership, OverLimit, Run
 from playground.runner import Draining, runner
 from playground.views import Request
 from playground.views.columns import GONE
-from playground.views.compose import STOPPING, refusal, refused
 from playground.views.marks import named
+from playground.views.refusals import STOPPING, refusal, refused
 
 
 @dataclass(frozen=True)

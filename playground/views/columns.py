@@ -7,13 +7,14 @@ from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.views.decorators.http import require_GET
 
-from playground import panel
+from playground import documents
 from playground.axes import Place
 from playground.database import in_view
 from playground.models import Comparison, Connection, Membership, OverLimit, Run
 from playground.runner import Draining, runner
 from playground.views import Request
-from playground.views.compose import STOPPING, joined, refusal, refused
+from playground.views.refusals import STOPPING, refusal, refused
+from playground.views.running import joined
 
 GONE = "The connection of this run is not available any more. Choose another one in the form."
 
@@ -22,7 +23,7 @@ GONE = "The connection of this run is not available any more. Choose another one
 def settings(request: Request, pk: int) -> JsonResponse:
     """What the form would hold for this run alone: a document with one column."""
     run = get_object_or_404(Run.objects.visible_to(request.user), pk=pk)
-    return JsonResponse(panel.document_of([(run.connection_id, run.request_value())]))
+    return JsonResponse(documents.document_of([(run.connection_id, run.request_value())]))
 
 
 async def again(request: Request, pk: int) -> HttpResponse:

@@ -8,7 +8,7 @@ from django.http import HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from playground import panel
+from playground import documents
 from playground.models import Comparison, Draft
 from playground.models.teams import User
 from playground.views import Request
@@ -69,7 +69,7 @@ def _comparison(request: Request, name: str) -> Comparison | None:
 
 def _is_document(text: str) -> bool:
     try:
-        return panel.restored(json.loads(text)) is not None
+        return documents.restored(json.loads(text)) is not None
     except (ValueError, RecursionError):
         return False
 
@@ -87,7 +87,7 @@ def _there(user: User, page: Comparison | None) -> dict[str, Any]:
 
 def restored(found: Draft) -> dict[str, Any] | None:
     try:
-        return panel.restored(json.loads(found.document))
+        return documents.restored(json.loads(found.document))
     except (ValueError, RecursionError):
         return None
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from playground import panel
+from playground import documents, panel
 from playground.completion import CompletionRequest
 from playground.models import Choice, Run
 from playground.parameters import Status, for_api
@@ -63,7 +63,7 @@ def sent(run: Run, asked: CompletionRequest) -> Sent:
             if each.note and each.status not in quiet
         ],
         left_out=_left_out(run, asked),
-        automatic=[path for path in asked.values if path in panel.INITIAL],
+        automatic=[path for path in asked.values if path in documents.INITIAL],
     )
 
 
@@ -80,7 +80,7 @@ def _headers(run: Run, asked: CompletionRequest) -> list[tuple[str, str]]:
 def _left_out(run: Run, asked: CompletionRequest) -> list[tuple[str, str]]:
     """What the form had set and this column did not send."""
     try:
-        document = panel.restored(json.loads(run.comparison.document))
+        document = documents.restored(json.loads(run.comparison.document))
     except (ValueError, RecursionError):
         document = None
     if document is None or run.column >= len(document["columns"]):
@@ -93,7 +93,7 @@ def _left_out(run: Run, asked: CompletionRequest) -> list[tuple[str, str]]:
             continue
         if value is not None:
             found.append((path, f"{api} has no such parameter here."))
-        elif document["values"].get(path) is not None and path not in panel.AUTOMATIC:
+        elif document["values"].get(path) is not None and path not in documents.AUTOMATIC:
             found.append((path, "It was left out in this column."))
     return found
 

@@ -7,7 +7,7 @@ from typing import Any
 from django.http import Http404
 from django.shortcuts import get_object_or_404
 
-from playground import panel
+from playground import documents
 from playground.completion import CompletionRequest
 from playground.models import Comparison, Draft, Run, Share
 from playground.models.teams import User
@@ -51,7 +51,7 @@ def restored(user: User, source: str, *, only: bool) -> dict[str, Any]:
     """The form as it was posted for this run; or for it alone; 404 for one that is not seen."""
     run = _run(user, source)
     if only:
-        return panel.document_of([(run.connection_id, run.request_value())], run.visibility)
+        return documents.document_of([(run.connection_id, run.request_value())], run.visibility)
     runs = Run.objects.visible_to(user).filter(comparison=run.comparison).newest()
     return document_of(run.comparison, list(runs.order_by("position", "pk")))
 
@@ -60,9 +60,9 @@ def continued(user: User, source: str) -> dict[str, Any]:
     """The form of a run with its answer appended; 404 for a run that the user may not see."""
     run = _run(user, source)
     asked = run.request_value()
-    document = panel.document_of([(run.connection_id, asked)], run.visibility)
+    document = documents.document_of([(run.connection_id, asked)], run.visibility)
     choice = run.choices.first()
-    return panel.continued(document, asked, choice.result() if choice else None)
+    return documents.continued(document, asked, choice.result() if choice else None)
 
 
 def copied(token: str, connections: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -72,16 +72,16 @@ def copied(token: str, connections: Sequence[dict[str, Any]]) -> dict[str, Any]:
         raise Http404
     first = connections[0]["id"] if connections else None
     asked = [CompletionRequest(**each["request"]) for each in share.runs]
-    return panel.document_of([(first, each) for each in asked])
+    return documents.document_of([(first, each) for each in asked])
 
 
 def document_of(found: Comparison, runs: Sequence[Run]) -> dict[str, Any]:
     """As it was posted, or made again from the requests of a command-line completion."""
     try:
-        document = panel.restored(json.loads(found.document))
+        document = documents.restored(json.loads(found.document))
     except (ValueError, RecursionError):
         document = None
     if document:
         return document
     requests = [(run.connection_id, run.request_value()) for run in runs]
-    return panel.document_of(requests, found.visibility)
+    return documents.document_of(requests, found.visibility)

@@ -9,7 +9,7 @@ from django.http import Http404, HttpResponse, HttpResponseNotAllowed, JsonRespo
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_GET
 
-from playground import branch, forms, panel
+from playground import branch, documents, forms, panel
 from playground.completion import CompletionRequest
 from playground.database import in_view
 from playground.models import Choice, Connection, Run
@@ -17,8 +17,8 @@ from playground.models.teams import Membership, User
 from playground.probabilities import Probabilities, Token, probabilities
 from playground.runner import Draining, runner
 from playground.views import Request
-from playground.views.compose import REVIEWER, STOPPING
 from playground.views.history import MOST_IDS
+from playground.views.refusals import REVIEWER, STOPPING
 
 PAGE = 1_000  # tokens of a choice in one answer
 MOST = 20_000  # tokens in one answer
@@ -180,7 +180,9 @@ def _continued(
         raise forms.BadDocument(NOT_THERE)
     token = found.tokens[position]
     wanted = _wanted(asked, choice.index, found, token, chosen)
-    document = panel.document_of([(run.connection_id, wanted)], run.visibility) | {"force": True}
+    document = documents.document_of([(run.connection_id, wanted)], run.visibility) | {
+        "force": True
+    }
     draft = forms.read(document, user)
     if not draft.ok:
         problems = [*draft.errors, *(p for column in draft.columns for p in column.errors)]

@@ -12,8 +12,8 @@ from django.views.decorators.http import require_GET, require_POST
 from playground import forms
 from playground.completion import CompletionRequest
 from playground.database import wait_for
+from playground.documents import as_template
 from playground.models import Connection
-from playground.panel import as_template
 from playground.pasted import read_pasted
 from playground.pasted.command import BadPaste
 from playground.plan import plan_of

@@ -15,9 +15,10 @@ import orjson
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from playground.building import Built, build, with_stream
 from playground.database import in_thread
 from playground.embedded import EmbeddedBackend, EmbeddedError, ensure_model, is_installed, locked
-from playground.forms import Built, build, read_labels, with_stream
+from playground.forms import read_labels
 from playground.inputs import Given, Problem
 from playground.management.database import prepare_database
 from playground.models import Connection, Membership, OverLimit, Run, User, first_start
