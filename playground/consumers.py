@@ -5,7 +5,9 @@ import asyncio
 import logging
 import time
 from collections.abc import Sequence
+from typing import Any
 
+from channels.consumer import get_handler_name
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.conf import settings
 from django.db import InterfaceError, OperationalError
@@ -67,6 +69,14 @@ class ComparisonConsumer(AsyncWebsocketConsumer):
         hub.leave(self)
         if self._work:
             self._work.cancel()
+
+    async def dispatch(self, message: dict[str, Any]) -> None:
+        """Without the hop into Django's one thread that Channels makes for each message, to close
+        connections to the database: none is opened there."""
+        handler = getattr(self, get_handler_name(message), None)
+        if handler is None:
+            raise ValueError(f"No handler for {message['type']!r}.")
+        await handler(message)
 
     # --- what arrives: noted here, worked on in the one task ---
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import functools
+import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import ParamSpec, TypeVar
@@ -13,6 +14,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 THREADS = 4
+KEPT = 60.0  # seconds for which a thread keeps its connection to SQLite
 
 _pool = ThreadPoolExecutor(THREADS, thread_name_prefix="database")
 
@@ -25,9 +27,19 @@ async def in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs)
         try:
             return function(*args, **kwargs)
         finally:
-            close_old_connections()
+            keep_or_close()
 
     return await asyncio.get_running_loop().run_in_executor(_pool, work)
+
+
+def keep_or_close() -> None:
+    """After a job of the pool. To open SQLite's file takes longer than most jobs; a connection to
+    a server may be cut in between, and goes back."""
+    for each in connections.all(initialized_only=True):
+        if each.vendor == "sqlite" and not each.errors_occurred and not each.in_atomic_block:
+            each.close_at = time.monotonic() + KEPT
+        else:
+            each.close_if_unusable_or_obsolete()
 
 
 def release() -> None:

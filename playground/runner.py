@@ -17,6 +17,7 @@ from django.db import close_old_connections
 from django.db.models import F
 from django.utils import timezone
 
+from playground.aftermath import Aftermath
 from playground.attendance import Attendance
 from playground.axes import Place
 from playground.completion import CompletionRequest, ErrorKind, RunStatus, StreamEvent
@@ -88,6 +89,8 @@ class Runner:
         self._loop = loop
         self._tasks, self._endings = {}, {}
         self._filling = asyncio.Lock()
+        self._fill_called = False
+        self._aftermath = Aftermath()
         self._draining = self._indexing = False
         self._beats = 0
         self._bound = asyncio.Event()
@@ -247,6 +250,7 @@ class Runner:
     async def _fill(self) -> None:
         """Start queued runs while there is room in this process and at their connections."""
         async with self._filling:
+            self._fill_called = False
             room = settings.RUNS_AT_ONCE - len(self._tasks)
             if room <= 0 or self._draining:
                 return
@@ -296,21 +300,13 @@ class Runner:
             ),
         )
         if not self._draining:
-            await self._afterwards(run.pk, ending.status)
+            await self._afterwards(run.pk)
 
-    async def _afterwards(self, run: int, status: RunStatus) -> None:
-        """Learn from it and index it, after the end is saved, so that no tick waits for it."""
+    async def _afterwards(self, run: int) -> None:
+        """After its end is saved, so that no tick waits for it."""
         while self._recorder.committed(run) is not None:
             await asyncio.sleep(TICK)
-        try:
-            if status in (RunStatus.COMPLETED, RunStatus.FAILED):
-                await in_thread(Run.objects.learn, run)
-        except Exception:
-            logger.exception("Nothing was learned from run %s", run)
-        try:
-            await in_thread(SearchText.objects.write, [run])
-        except Exception:
-            logger.exception("Run %s is not in the search index", run)
+        await self._aftermath.of(run)
 
     async def _index_rest(self) -> None:
         """Runs that ended without being indexed: after a crash, a stop in the queue, an import."""
@@ -418,7 +414,10 @@ class Runner:
         self._soon(self._index_rest())
 
     def _fill_soon(self) -> None:
-        self._soon(self._fill())
+        """Many runs may end together: those that end before it has begun need no other one."""
+        if not self._fill_called:
+            self._fill_called = True
+            self._soon(self._fill())
 
     def _soon(self, work: Coroutine[Any, Any, None]) -> None:
         """In the background; kept here until it is done, for the loop itself keeps no task."""

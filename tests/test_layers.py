@@ -40,6 +40,7 @@ MAP = {
     "playground.migrations": (STATE, "models"),
     "playground.providers": (STATE, "providers"),
     "playground.database": (ACTIONS, "runner"),
+    "playground.aftermath": (ACTIONS, "runner"),
     "playground.attendance": (ACTIONS, "runner"),
     "playground.hub": (ACTIONS, "runner"),
     "playground.presence": (ACTIONS, "runner"),

@@ -39,7 +39,7 @@ class Choice(models.Model):
     def __str__(self) -> str:
         return f"choice {self.index} of run {self.run_id}"
 
-    def result(self) -> ChoiceResult:
+    def result(self, timeline: bool = True) -> ChoiceResult:
         return ChoiceResult(
             index=self.index,
             text=self.text,
@@ -47,7 +47,7 @@ class Choice(models.Model):
             tool_calls=json.loads(self.tool_calls) if self.tool_calls else [],
             finish_reason=self.finish_reason,
             logprobs=self.logprobs,
-            timeline=self.timeline,
+            timeline=self.timeline if timeline else [],
         )
 
     @property

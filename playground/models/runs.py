@@ -6,7 +6,7 @@ surrogates and NaN in jsonb, and reorders keys.
 
 import json
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from itertools import islice
 from typing import Any
@@ -327,9 +327,10 @@ class RunQuerySet(VisibleQuerySet):
             deleted_at=None,
         )
 
-    def learn(self, pk: int) -> None:
-        """`Run.learn` of a run, if it is still there."""
-        for run in self.filter(pk=pk).select_related("connection"):
+    def learn(self, pks: Iterable[int]) -> None:
+        """`Run.learn` of those that are still there and were neither stopped nor interrupted."""
+        whole = self.filter(pk__in=list(pks), status__in=(RunStatus.COMPLETED, RunStatus.FAILED))
+        for run in whole.select_related("connection").prefetch_related("choices").order_by("pk"):
             run.learn()
 
     def stop_live(self, process: Process) -> list[tuple[int, int]]:
@@ -570,10 +571,10 @@ class Run(Named):
     def lesson_list(self) -> list[Lesson]:
         return [Lesson(*each) for each in json.loads(self.lessons)] if self.lessons else []
 
-    def outcome(self) -> Outcome:
+    def outcome(self, timelines: bool = True) -> Outcome:
         """What came back, as it was folded; reads the choices."""
         return Outcome(
-            choices=[choice.result() for choice in self.choices.all()],
+            choices=[choice.result(timelines) for choice in self.choices.all()],
             usage=self.usage_value,
             meta=self.metadata_value,
         )
@@ -582,7 +583,7 @@ class Run(Named):
         """Note what the backend ignored or refused, on the run and in the connection's memory."""
         request = self.request_value()
         if self.status == RunStatus.COMPLETED:
-            found = lessons_of(request, self.outcome())
+            found = lessons_of(request, self.outcome(timelines=False))
         else:
             found = lessons_of_refusal(request, self.error_kind, self.error_message)
         if not found:

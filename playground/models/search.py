@@ -10,10 +10,10 @@ import json
 import logging
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db import DataError, connection, models, transaction
-from django.db.models.functions import Left
+from django.db.models.functions import Left, Length
 
 from playground.completion import CompletionRequest, storable
 from playground.models.choices import Choice
@@ -29,6 +29,8 @@ LONGEST_KEY = 100
 LONGEST_TEXT = 200
 DEEPEST = 4  # levels of an answer's metadata
 BATCH = 50  # runs that one sweep takes
+MOST_ENTRIES = 20  # runs that are written in one transaction,
+ENOUGH = 50_000  # or so many characters: the recorder waits meanwhile
 
 
 class WordsField(models.TextField):
@@ -43,13 +45,32 @@ class WordsField(models.TextField):
 
 class SearchTextQuerySet(models.QuerySet["SearchText"]):
     def write(self, run_ids: Iterable[int]) -> None:
-        """Index these runs again: words, text and facts, each run in a transaction of its own."""
+        """Index these runs again: words, text and facts, a few runs in one transaction."""
+        entries: list[Entry] = []
         for run in Run.objects.filter(pk__in=list(run_ids)).exclude(status__in=LIVE):
             try:
-                self._write(run)
-            except (ValueError, RecursionError, DataError):  # its own data; the others go on
-                logger.exception("Run %s cannot be indexed", run.pk)
-                Run.objects.filter(pk=run.pk).update(indexed=True)
+                entries.append(Entry.of(run))
+            except (ValueError, RecursionError):
+                self._leave_out(run.pk)
+            if len(entries) == MOST_ENTRIES or sum(len(each.text) for each in entries) > ENOUGH:
+                self._store(entries)
+                entries = []
+        if entries:
+            self._store(entries)
+
+    def _store(self, entries: Sequence["Entry"]) -> None:
+        try:
+            self._store_all(entries)
+        except (ValueError, DataError):  # the data of one; the others go on
+            for entry in entries:
+                try:
+                    self._store_all([entry])
+                except (ValueError, DataError):
+                    self._leave_out(entry.run)
+
+    def _leave_out(self, run: int) -> None:
+        logger.exception("Run %s cannot be indexed", run)
+        Run.objects.filter(pk=run).update(indexed=True)
 
     def write_rest(self) -> int:
         """Index some of the runs that have none yet (after a crash, an import, an update)."""
@@ -58,24 +79,22 @@ class SearchTextQuerySet(models.QuerySet["SearchText"]):
         self.write(found)
         return len(found)
 
-    def _write(self, run: Run) -> None:
-        request = run.request_value()
-        text = searched_text(request.prompt_text(), _outputs(run))
-        facts = [*_asked(request), *_answered(run)]
-        row = self.model(run=run, text=text, words=stored_words(run.team_id, text))
-        with transaction.atomic():
-            # It may have been purged meanwhile.
-            if not Run.objects.filter(pk=run.pk).update(indexed=True):
-                return
-            self.bulk_create(
-                [row],
-                update_conflicts=True,
-                unique_fields=["run"],
-                update_fields=["words", "text"],
-            )
-            ours = RunFact.objects.filter(run=run).exclude(source=RunFact.Source.USER)
-            ours.delete()
-            RunFact.objects.bulk_create([fact.of(run.pk) for fact in facts])
+    @transaction.atomic
+    def _store_all(self, entries: Sequence["Entry"]) -> None:
+        runs = Run.objects.filter(pk__in=[entry.run for entry in entries])
+        # Some may have been purged meanwhile.
+        there = set(runs.order_by("pk").select_for_update(no_key=True).values_list("pk", flat=True))
+        kept = [entry for entry in entries if entry.run in there]
+        Run.objects.filter(pk__in=there).update(indexed=True)
+        self.bulk_create(
+            [self.model(run_id=entry.run, text=entry.text, words=entry.words) for entry in kept],
+            update_conflicts=True,
+            unique_fields=["run"],
+            update_fields=["words", "text"],
+        )
+        ours = RunFact.objects.filter(run__in=there).exclude(source=RunFact.Source.USER)
+        ours.delete()
+        RunFact.objects.bulk_create([fact for entry in kept for fact in entry.facts])
 
     def found(self, team_id: int, words: Sequence[str], limit: int) -> list[int] | None:
         """Runs of the team with all these words; None where there are more than `limit`."""
@@ -177,6 +196,48 @@ class RunFact(models.Model):
         return self
 
 
+class Entry(NamedTuple):
+    """What the search keeps of one run."""
+
+    run: int
+    text: str
+    words: str
+    facts: list[RunFact]
+
+    @classmethod
+    def of(cls, run: Run) -> "Entry":
+        """Reads its request, answer and outputs. ValueError and RecursionError of its own data."""
+        request = run.request_value()
+        outputs = _outputs(run)
+        parts = (part for output in outputs for part in (output.text, output.tool_calls) if part)
+        text = searched_text(request.prompt_text(), "\n".join(parts))
+        facts = [*_asked(request), *_answered(run, outputs)]
+        words = stored_words(run.team_id, text)
+        return cls(run.pk, text, words, [fact.of(run.pk) for fact in facts])
+
+
+class Output(NamedTuple):
+    """The start of an output; a long one is not read whole."""
+
+    text: str
+    tool_calls: str
+    finish_reason: str | None
+    reasoning: str
+    logprobs: int  # bytes
+
+
+def _outputs(run: Run) -> list[Output]:
+    starts = Choice.objects.filter(run=run).order_by("index")
+    rows = starts.values_list(
+        Left("text", MOST_BYTES),
+        Left("tool_calls", MOST_BYTES),
+        "finish_reason",
+        Left("reasoning", 1),
+        Length("packed_logprobs"),
+    )
+    return [Output(*row) for row in rows[:MOST_CHOICES]]
+
+
 def number_of(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
@@ -202,13 +263,6 @@ def _start(text: str) -> str:
     return text.encode()[:MOST_BYTES].decode(errors="ignore")
 
 
-def _outputs(run: Run) -> str:
-    """The starts of its outputs; a long one is not read whole."""
-    starts = Choice.objects.filter(run=run).order_by("index")
-    rows = starts.values_list(Left("text", MOST_BYTES), Left("tool_calls", MOST_BYTES))
-    return "\n".join(part for row in rows[:MOST_CHOICES] for part in row if part)
-
-
 def _asked(request: CompletionRequest) -> list[RunFact]:
     found = {**request.values, **request.extra}
     unsent = set(request.not_sent())
@@ -216,27 +270,26 @@ def _asked(request: CompletionRequest) -> list[RunFact]:
     return [RunFact.said(RunFact.Source.PARAMETER, *each) for each in said[:MOST_FACTS]]
 
 
-def _answered(run: Run) -> list[RunFact]:
+def _answered(run: Run, outputs: Sequence[Output]) -> list[RunFact]:
     metadata = {k: v for k, v in run.metadata_value.items() if k not in ("raw", "raw_cut")}
     found = [*_flat("", metadata), *_flat("usage", run.usage_value or {})]
-    choices = Choice.objects.filter(run=run).order_by("index")[:MOST_CHOICES]
-    rows = list(choices.values_list("finish_reason", Left("reasoning", 1), Left("tool_calls", 1)))
-    found += [("finish_reason", reason) for reason in {row[0] for row in rows} if reason]
-    found += [("has", what) for what in _has(run, rows)]
+    reasons = {output.finish_reason for output in outputs}
+    found += [("finish_reason", reason) for reason in reasons if reason]
+    found += [("has", what) for what in _has(run, outputs)]
     return [RunFact.said(RunFact.Source.ANSWER, *each) for each in found[:MOST_FACTS]]
 
 
-def _has(run: Run, rows: Sequence[tuple[Any, ...]]) -> Iterator[str]:
+def _has(run: Run, outputs: Sequence[Output]) -> Iterator[str]:
     """What `has:` looks for."""
     if run.error_kind:
         yield "error"
     if run.warnings:
         yield "warning"
-    if any(row[1] for row in rows):
+    if any(output.reasoning for output in outputs):
         yield "reasoning"
-    if any(row[2] for row in rows):
+    if any(output.tool_calls for output in outputs):
         yield "tools"
-    if Choice.objects.filter(run=run).exclude(packed_logprobs=b"").exists():
+    if any(output.logprobs for output in outputs):
         yield "logprobs"
 
 
