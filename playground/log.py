@@ -4,7 +4,7 @@ import functools
 import hashlib
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -108,18 +108,37 @@ def split(event: list[Any]) -> list[list[Any]]:
 
 
 def close_run(run: int, ending: Ending, rest: list[list[Any]]) -> str:
+    """`close_runs` of one; what its followers are told."""
+    return close_runs({run: (ending, rest)})[run]
+
+
+def close_runs(ended: Mapping[int, tuple[Ending, list[list[Any]]]]) -> dict[int, str]:
     """Fold the log and what is not in it yet into choices, set the final status, delete the log.
 
-    Call it inside a transaction, and `settle_runs` once for all that end in it. Returns what
-    followers are told, as JSON text.
+    `ended`: {run: how it ended, the events that are not in its log}. Call it inside a transaction,
+    and `settle_runs` once for all that end in it. Returns what followers are told: {run: JSON}.
     """
-    log = RunEvent.objects.filter(run_id=run).order_by("seq").values_list("events", flat=True)
-    rows = [row for events in log for row in orjson.loads(events)]
-    outcome = fold(rows + rest)
-    choices = [_choice(run, result) for result in outcome.choices]
-    Choice.objects.bulk_create(choices)
+    logs: dict[int, list[list[Any]]] = {run: [] for run in ended}
+    events = RunEvent.objects.filter(run_id__in=list(ended))
+    for run, text in events.order_by("run_id", "seq").values_list("run_id", "events"):
+        logs[run] += orjson.loads(text)
+    outcomes = {run: fold(logs.pop(run) + rest) for run, (_, rest) in ended.items()}
+    choices = {
+        run: [_choice(run, result) for result in outcome.choices]
+        for run, outcome in outcomes.items()
+    }
+    Choice.objects.bulk_create([choice for found in choices.values() for choice in found])
+    known = Run.objects.only(*TOOK).in_bulk(list(ended))
+    for run, (ending, _) in ended.items():
+        _end(run, known.get(run), ending, outcomes[run], choices[run])
+    RunEvent.objects.filter(run_id__in=list(ended)).delete()
+    return {run: _told(run, ended[run][0], choices[run]) for run in ended}
+
+
+def _end(
+    run: int, row: Run | None, ending: Ending, outcome: Outcome, choices: Sequence[Choice]
+) -> None:
     usage = outcome.usage or {}
-    row = Run.objects.filter(pk=run).only(*TOOK).first()
     Run.objects.filter(pk=run).update(
         status=ending.status,
         owner=None,
@@ -137,9 +156,11 @@ def close_run(run: int, ending: Ending, rest: list[list[Any]]) -> str:
         warnings="\n".join(storable(warning) for warning in outcome.warnings),
         output_preview=preview(choices[0].text) if choices else "",
     )
-    RunEvent.objects.filter(run_id=run).delete()
     if row:
         _count(row, ending, outcome)
+
+
+def _told(run: int, ending: Ending, choices: Sequence[Choice]) -> str:
     return to_json(
         {
             "run": run,

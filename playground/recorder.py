@@ -18,7 +18,7 @@ from django.db import InterfaceError, OperationalError, connection, transaction
 from playground import metrics
 from playground.completion import TEXT_KINDS, Batch, ErrorKind, RunStatus, StreamEvent, storable
 from playground.hub import Item
-from playground.log import Ending, close_run, log_rows, settle_runs
+from playground.log import Ending, close_run, close_runs, log_rows, settle_runs
 from playground.models import Process, Run, RunEvent
 
 logger = logging.getLogger(__name__)
@@ -31,6 +31,9 @@ AWAY = (
     "Not saved yet: the database cannot be written. What arrives is kept in memory, and shown here "
     "once it is saved."
 )
+MOST_ENDINGS = 20  # runs that are folded in one transaction: streams go on meanwhile
+# In plain SQL: for the rows of a tick the ORM takes longer than the database.
+INSERT = "INSERT INTO playground_runevent (run_id, seq, events) VALUES (%s, %s, %s)"
 FULL = 32 * 1024 * 1024  # characters in memory from which the runs stop reading
 
 
@@ -200,11 +203,17 @@ class Recorder:
         with self._wake:
             self._urgent = False
             taken = []
+            later = set()
+            endings = 0
             for run in self._dirty:
                 line = self._lines[run]
+                endings += line.ending is not None
+                if line.ending and endings > MOST_ENDINGS:
+                    later.add(run)
+                    continue
                 taken.append(Line(run, line.comparison, line.seq, line.batch, line.ending))
                 line.batch = Batch()
-            self._dirty.clear()
+            self._dirty = later
             return taken
 
     def _give_back(self, taken: Iterable[Line]) -> None:
@@ -295,9 +304,9 @@ class Recorder:
         """One transaction; items only of runs that this process still owns."""
         items = []
         with transaction.atomic():
-            mine = Run.objects.live_of(self._process).filter(pk__in=[line.run for line in taken])
-            owned = set(mine.select_for_update().values_list("pk", flat=True))
+            owned = self._owned([line.run for line in taken])
             rows = []
+            ended = {}
             for line in taken:
                 if line.run not in owned:
                     continue
@@ -307,15 +316,27 @@ class Recorder:
                 if line.ending:
                     # As the log would give it back: stored and folded is the same, cut as it may.
                     rest = [row for text in texts for row in orjson.loads(text)]
-                    finished = close_run(line.run, line.ending, rest)
-                    end = line.seq + len(texts)
-                    items.append(Item(line.run, line.comparison, end, "", finished))
+                    ended[line.run] = (line.ending, rest)
                 else:
-                    rows += [RunEvent(run_id=line.run, seq=s, events=text) for s, text in numbered]
-            RunEvent.objects.bulk_create(rows)
-            if ended := [item.run for item in items if item.finished]:
+                    rows += [(line.run, seq, text) for seq, text in numbered]
+            if rows:
+                with connection.cursor() as cursor:
+                    cursor.executemany(INSERT, rows)
+            if ended:
+                finished = close_runs(ended)
+                last = {item.run: item.seq for item in items}
+                items += [
+                    Item(line.run, line.comparison, last.get(line.run, line.seq), "", told)
+                    for line in taken
+                    if (told := finished.get(line.run))
+                ]
                 settle_runs(ended)
         return items
+
+    def _owned(self, runs: Sequence[int]) -> set[int]:
+        """Those that are live and ours, held until the transaction ends."""
+        mine = Run.objects.live_of(self._process).filter(pk__in=runs)
+        return set(mine.select_for_update().values_list("pk", flat=True))
 
 
 def _is_plain(line: Line, event: StreamEvent) -> bool:
