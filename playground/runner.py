@@ -134,6 +134,13 @@ class Runner:
         await hub.relay.close()
         await base.close()
 
+    async def has_company(self) -> bool:
+        """Whether other servers are there for those who come."""
+        if not settings.REDIS_URL or self._loop is None:
+            return False
+        others = Process.objects.filter(ended_at=None).exclude(pk=self._process.pk)
+        return await in_thread(others.exists)
+
     def _sign_off(self) -> None:
         Process.objects.filter(pk=self._process.pk).update(ended_at=timezone.now())
 

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
@@ -52,6 +53,11 @@ class Cluster:
             shutil.chown(self.folder, "postgres")
         data = str(self.folder / "data")
         self.run("initdb", "--username=postgres", "--auth=trust", "--no-sync", "-E", "UTF8", data)
+        self.go()
+
+    def go(self) -> None:
+        """Start, or start again."""
+        data = str(self.folder / "data")
         options = " ".join(f"-c {name}='{value}'" for name, value in CLUSTER.items())
         self.run("pg_ctl", "start", "-w", "-D", data, "-o", f"-p {self.port} {options}")
 
@@ -74,24 +80,30 @@ def postgres_programs() -> Path | None:
     return max((path.parent for path in installed), default=None)
 
 
-@pytest.fixture(scope="session")
-def postgres() -> Iterator[Callable[[], str]]:
-    """Makes a new database at each call, and returns its URL."""
+@contextmanager
+def running_cluster() -> Iterator[Cluster]:
     programs = postgres_programs()
     if programs is None:
         missing("This machine has no PostgreSQL (Debian: apt install postgresql).")
-        return
+    assert programs is not None
     # Not pytest's own folder, which the user `postgres` may not enter.
     folder = Path(tempfile.mkdtemp(prefix="playground-postgres-"))
     cluster = Cluster(programs, folder)
-    numbers = itertools.count(1)
     try:
         cluster.start()
-        yield lambda: cluster.create(f"playground_{next(numbers)}")
+        yield cluster
     finally:
         if (folder / "data" / "postmaster.pid").exists():
             cluster.stop()
         shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Callable[[], str]]:
+    """Makes a new database at each call, and returns its URL."""
+    numbers = itertools.count(1)
+    with running_cluster() as cluster:
+        yield lambda: cluster.create(f"playground_{next(numbers)}")
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,7 @@
 
 import copy
 import os
+import runpy
 import shutil
 import signal
 import subprocess
@@ -12,13 +13,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 
 from tests.server import ROOT, Person, Server, free_port
 from tests.services.conftest import missing
 
-SITE = ROOT / "deploy" / "nginx.conf"
+site = runpy.run_path(str(ROOT / "deploy" / "site.py"))["site"]
 AROUND = """
 pid {folder}/nginx.pid;
 error_log {folder}/error.log;
@@ -103,18 +105,8 @@ class Proxy(Service):
 
     def serve(self, ports: list[int]) -> None:
         """Begin with these processes behind it, or go on with them."""
-        servers = " ".join(
-            f"server 127.0.0.1:{port} max_fails=1 fail_timeout=2s;" for port in ports
-        )
-        site = SITE.read_text(encoding="utf-8")
-        for word, text in {
-            "@SERVERS@": servers,
-            "@LISTEN@": f"listen 127.0.0.1:{self.port};",
-            "@LOCATION@": self.location,
-            "@FORWARDED@": "http",
-        }.items():
-            site = site.replace(word, text)
-        (self.folder / "site.conf").write_text(site)
+        text = site(urlsplit(self.url + self.location), ports)
+        (self.folder / "site.conf").write_text(text)
         if self.process:
             self.process.send_signal(signal.SIGHUP)
         else:

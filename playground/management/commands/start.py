@@ -190,6 +190,9 @@ class Serving:
         self.upkeep.cancel()
         try:
             async with asyncio.timeout(seconds + FLUSH_SECONDS):
+                if await runner.has_company():
+                    # The proxy goes to the others; alone, this one still answers for its pages.
+                    self.server.close_door()
                 await runner.drain(seconds)
         except Exception:
             logger.exception("The running requests could not be ended in order.")
