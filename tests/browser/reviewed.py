@@ -43,6 +43,12 @@ queue.items.filter(position__in=(3, 4)).update(assignee=admin)
 queue.items.get(position=1).skip(bea)
 blind = Panel.objects.begin(maker, "Which note would you send?", ids)
 open_one = Panel.objects.begin(maker, "Which is shorter and still right?", ids)
+trio = Panel.objects.begin(maker, "Which one would you sign?", ids, together=True)
+for judge, votes in ((bea, "abca"), (rita, "aaba")):
+    judging = Judge.objects.of(trio, judge)
+    judging.deal(judge.membership())
+    for ballot, letter in zip(judging.ballots.order_by("round__position"), votes):
+        Ballot.objects.filter(pk=ballot.pk).update(value=letter)
 for judge, votes in ((bea, "aabaabtaabab"), (rita, "aababbtaxaab"), (anna, "bbbbbbbbbbbb")):
     judging = Judge.objects.of(blind, judge)
     judging.deal(judge.membership())
@@ -51,7 +57,7 @@ for judge, votes in ((bea, "aabaabtaabab"), (rita, "aababbtaxaab"), (anna, "bbbb
         aside = "author" if judge == anna else ""
         Ballot.objects.filter(pk=ballot.pk).update(value=values[letter], aside=aside)
 Judge.objects.of(blind, admin).reveal(admin, admin.membership())
-print("MADE", queue.pk, blind.pk, open_one.pk, *[run.pk for run in runs[:3]])
+print("MADE", queue.pk, blind.pk, open_one.pk, trio.pk, *[run.pk for run in runs[:3]])
 """
 
 _server: list[Server] = []
@@ -63,7 +69,7 @@ def begin(server: Server) -> None:
 
 
 def made() -> list[str]:
-    """Ids: queue, judged panel, open panel, three runs."""
+    """Ids: queue, judged panel, open panel, panel of three, three runs."""
     if not _made:
         said = run_in(_server[0], PROGRAM)
         _made.extend(said.rpartition("MADE ")[2].split())
@@ -76,7 +82,7 @@ def reviews(page: Page, root: str) -> None:
 
 
 def new_panel(page: Page, root: str) -> None:
-    page.goto(f"{root}review/new/?kind=panel&rows=run-{made()[3]},run-{made()[4]}")
+    page.goto(f"{root}review/new/?kind=panel&rows=run-{made()[4]},run-{made()[5]},run-{made()[6]}")
 
 
 def queue(page: Page, root: str) -> None:
@@ -97,6 +103,10 @@ def panel(page: Page, root: str) -> None:
     page.goto(f"{root}review/panels/{made()[2]}/")
 
 
+def trio(page: Page, root: str) -> None:
+    page.goto(f"{root}review/panels/{made()[3]}/")
+
+
 def result(page: Page, root: str) -> None:
     page.goto(f"{root}review/panels/{made()[1]}/result/")
 
@@ -106,7 +116,7 @@ def one_round(page: Page, root: str) -> None:
 
 
 def compare(page: Page, root: str) -> None:
-    page.goto(f"{root}compare/?runs={','.join(made()[3:6])}")
+    page.goto(f"{root}compare/?runs={','.join(made()[4:7])}")
 
 
 STATES: dict[str, Callable[[Page, str], None]] = {
@@ -115,6 +125,7 @@ STATES: dict[str, Callable[[Page, str], None]] = {
     "review-queue": queue,
     "review-triage": triage,
     "review-panel": panel,
+    "review-panel-of-three": trio,
     "review-result": result,
     "review-round": one_round,
     "review-compare": compare,

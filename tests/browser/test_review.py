@@ -28,6 +28,11 @@ for n in range(4):
         words = "short" if model == "alpha-7b" else "long and winding"
         prompt, output = f"Panel prompt {{n}}", f"A {{words}} answer {{n}}"
         comparison = make_run(anna, prompt, output, comparison=comparison, model=model).comparison
+for n in range(2):
+    comparison = None
+    for model in ("alpha-7b", "beta-9b", "gamma-70b"):
+        prompt, output = f"Trio question {{n}}", f"Said by {{model[:1]}} {{n}}"
+        comparison = make_run(anna, prompt, output, comparison=comparison, model=model).comparison
 for name in ("bea", "carl", "dora", "rita"):
     person(name, "reviewer" if name == "rita" else "member")
 """,
@@ -70,7 +75,7 @@ def tab_to(page: Page, name: str) -> None:
 def test_fifty_runs_are_triaged_by_keyboard_alone(
     as_person: Callable[..., Page], server: Server
 ) -> None:
-    page = as_person("bea")
+    page = as_person("rita")  # who reviews, and may not start runs
     page.goto(f"{server.url}/history/?whose=team&show=runs")
     page.keyboard.press("/")
     page.keyboard.type("triage")
@@ -253,3 +258,48 @@ def test_a_blind_panel_with_two_judges_by_keyboard_alone(
     )
     assert {row["aside"] for row in votes} == {""}
     has_no_faults(first)
+
+
+def test_the_best_of_three_is_voted_for_by_key(
+    as_person: Callable[..., Page], server: Server
+) -> None:
+    maker = as_person("anna")
+    maker.goto(f"{server.url}/history/?q=trio+question")
+    for _ in range(2):
+        maker.keyboard.press("j")
+        maker.keyboard.press("x")
+    expect(maker.locator("strong[data-count]")).to_have_text("2 selected")
+    tab_to(maker, "Blind panel")
+    maker.keyboard.press("Enter")
+    expect(maker.locator("#review-name")).to_be_focused()
+    maker.keyboard.type("Who says it best?")
+    expect(maker.get_by_label("All outputs of a prompt at once")).to_be_visible()
+    maker.keyboard.press("Tab")
+    maker.keyboard.press("ArrowDown")
+    expect(maker.get_by_label("All outputs of a prompt at once")).to_be_checked()
+    has_no_faults(maker)
+    maker.keyboard.press("Enter")
+    maker.wait_for_url("**/review/panels/*/")
+
+    page = as_person("rita", width=390)
+    page.goto(maker.url)
+    title, outputs = page.locator("[data-ballot-title]"), page.locator("[data-output]")
+    for number in (1, 2):
+        expect(title).to_have_text(f"Round {number} of 2")
+        expect(outputs).to_have_count(3)
+        said = outputs.all_inner_texts()
+        page.keyboard.press(str([text[:9] for text in said].index("Said by g") + 1))
+    expect(title).to_have_text("You have judged all 2 rounds")
+    page.keyboard.press("u")
+    expect(title).to_have_text("Round 2 of 2")
+    has_no_faults(page)
+    page.keyboard.press("9")  # there is no ninth output
+    page.keyboard.press("=")
+    expect(title).to_have_text("You have judged all 2 rounds")
+    tab_to(page, "Reveal the names")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/result/", timeout=60_000)
+    first = page.locator(".ranking tbody tr").first
+    expect(first).to_contain_text("gamma-70b")
+    assert first.locator("td.num").all_inner_texts()[-4:] == ["1", "0", "1", "0"]
+    has_no_faults(page)

@@ -53,6 +53,14 @@ def programs(request: pytest.FixtureRequest) -> Path:
     return environment(request.config, "open-logs", ["llm==0.36", "datasette>=0.65,<1"])
 
 
+@pytest.fixture(params=["0.36", "0.27.1"], ids=["turns", "responses"])
+def logging(request: pytest.FixtureRequest, programs: Path) -> Path:
+    """A `llm` of each layout of its logs."""
+    if request.param == "0.36":
+        return programs
+    return environment(request.config, "older-logs", [f"llm=={request.param}"])
+
+
 @pytest.fixture
 def export(alice: User, bob: User, tmp_path: Path) -> Path:
     full(alice, bob)
@@ -117,9 +125,9 @@ def fetch(address: str) -> str:
             time.sleep(0.2)
 
 
-def test_what_llm_has_logged_comes_in(programs: Path, alice: User, tmp_path: Path) -> None:
+def test_what_llm_has_logged_comes_in(logging: Path, alice: User, tmp_path: Path) -> None:
     logs = tmp_path / "logs.db"
-    command = [programs / "python", "-c", TALK, logs]
+    command = [logging / "python", "-c", TALK, logs]
     done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
     assert done.returncode == 0, done.stderr
     transfer = imported(alice, logs.read_bytes())

@@ -11,8 +11,11 @@ from playground.exchange.source import Selection
 from playground.management.people import member
 from playground.models import first_start
 
+SAID = 1000  # runs between two words about the progress
+
 
 class Command(BaseCommand):
+    _said = 0  # runs
     help = "Write the runs that a person may see to a file, or to standard output."
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -58,5 +61,6 @@ class Command(BaseCommand):
         return count
 
     def _say(self, count: int) -> None:
-        if count and count % 1000 == 0:
+        if count // SAID > self._said // SAID:
+            self._said = count
             self.stderr.write(f"{count:,} runs…")
