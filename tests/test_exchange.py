@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from playground.completion import CompletionRequest, storable
-from playground.exchange import importing
+from playground.exchange import importing, source
 from playground.exchange.exporting import write_file, written
 from playground.exchange.importing import BadFile, begin, step
 from playground.exchange.lines import embedded, line_of, unembedded
@@ -372,6 +372,18 @@ def test_html_and_markdown_show_texts_as_they_are(alice: User, bob: User) -> Non
     text = exported(alice, "markdown").decode()
     assert '````text\na,"b"\nc' in text
     assert "It broke \\<b\\>off" in text
+
+
+def test_long_texts_are_read_a_few_at_a_time(alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source, "HEAVY", 2000)
+    lengths = [10, 1500, 1500, 5000, 10, *[1] * 30]
+    ids = [make_run(alice, "p", "x" * n, index=False).pk for n in lengths]
+    parts = [list(part) for part in source.slices(ids)]
+    assert [pk for part in parts for pk in part] == ids
+    assert parts[:3] == [ids[:2], ids[2:3], ids[3:4]]
+    assert all(1 < len(part) < 20 for part in parts[3:-1])  # the requests count too
+    monkeypatch.setattr(source, "HEAVY", 10**9)
+    assert [len(part) for part in source.slices(ids)] == [20, 15]
 
 
 def test_an_error_is_said_inside_the_file() -> None:

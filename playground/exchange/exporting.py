@@ -100,8 +100,8 @@ class Export:
     async def _slices(self) -> AsyncIterator[list[int]]:
         """Ids of a few runs; after each batch the progress is noted, and others have a turn."""
         while (ids := await in_thread(self.walk.batch)) is not None:
-            for part in slices(ids):
-                yield list(part)
+            for part in await in_thread(_sliced, ids):
+                yield part
             await in_thread(self.transfer.beat)
             await asyncio.sleep(PAUSE)
 
@@ -134,6 +134,10 @@ class Export:
         runs = load(self.user, ids)
         log.add(runs)
         self._count(ids, runs)
+
+
+def _sliced(ids: list[int]) -> list[list[int]]:
+    return [list(part) for part in slices(ids)]
 
 
 def written(user: User, selection: Selection, layout: str) -> Iterator[tuple[bytes, int]]:

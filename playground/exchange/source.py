@@ -6,16 +6,19 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Any
 
-from django.db.models import Prefetch
+from django.db.models import Prefetch, Sum
+from django.db.models.functions import Length
 from django.utils import timezone
 
 from playground import query
-from playground.models import Comment, Comparison, Rating, Run, RunFact, User
+from playground.models import Choice, Comment, Comparison, Rating, Run, RunFact, User
 from playground.models.finder import Finder, Key
 from playground.models.runs import LIVE
 
 BATCH = 500  # runs of one look into the index
-SLICE = 20  # of them, read at once: texts may be large
+SLICE = 20  # of them, read at once
+HEAVY = 4_000_000  # characters that are read at once, where not a single run has more
+PACKED = 10  # how much larger probabilities are once they are unpacked
 START = Key(datetime(1970, 1, 1, tzinfo=UTC), 0)
 
 
@@ -83,8 +86,23 @@ class Walk:
 
 
 def slices(runs: Sequence[int]) -> Iterator[Sequence[int]]:
-    for start in range(0, len(runs), SLICE):
-        yield runs[start : start + SLICE]
+    """So few that what is read at once stays small, however long the texts are. Two queries."""
+    weight = dict(Run.objects.filter(pk__in=runs).values_list("pk", Length("request")))
+    size = Length("text") + Length("reasoning") + Length("packed_logprobs") * PACKED
+    outputs = Choice.objects.filter(run__in=runs).order_by().values_list("run")
+    for pk, characters in outputs.annotate(size=Sum(size)):
+        weight[pk] = weight.get(pk, 0) + characters
+    part: list[int] = []
+    held = 0
+    for pk in runs:
+        more = weight.get(pk, 0)
+        if part and (len(part) == SLICE or held + more > HEAVY):
+            yield part
+            part, held = [], 0
+        part.append(pk)
+        held += more
+    if part:
+        yield part
 
 
 def load(user: User, runs: Sequence[int]) -> list[Run]:
