@@ -12,7 +12,7 @@ from datetime import timedelta
 from playground.database import in_thread
 from playground.exchange.importing import step
 from playground.models import Block, Chore, Job, Retention, Stale, Transfer
-from playground.models.retention import erase_batch
+from playground.models.retention import erase_batch, purge_ownerless
 
 logger = logging.getLogger(__name__)
 
@@ -44,8 +44,9 @@ class Upkeep:
         if await in_thread(Chore.objects.take, "retention", RULES_EVERY):
             while await in_thread(Retention.objects.trash_due):
                 await asyncio.sleep(PAUSE)
-            while await in_thread(Retention.objects.purge_due):
-                await asyncio.sleep(PAUSE)
+            for purge in (Retention.objects.purge_due, purge_ownerless):
+                while await in_thread(purge):
+                    await asyncio.sleep(PAUSE)
             await in_thread(Job.objects.forget_old)
             await in_thread(Transfer.objects.forget_old)
         if await in_thread(Chore.objects.take, "erase", ERASE_EVERY):

@@ -21,7 +21,7 @@ from playground.models import (
     Team,
     User,
 )
-from playground.models.retention import BATCH, erase_batch
+from playground.models.retention import BATCH, erase_batch, purge_ownerless
 from playground.upkeep import Upkeep
 from tests.test_annotations import begun, one
 
@@ -174,6 +174,40 @@ def test_what_lay_in_the_trash_for_long_is_purged(
     assert Retention.objects.purge_due(NOW) == 0
     erase_all()
     assert Comparison.objects.count() == 1
+
+
+def test_with_a_deleted_person_go_their_private_runs_and_no_others(
+    client: Client, alice: User, bob: User, rita: User, connection: Connection
+) -> None:
+    """DESIGN 7: nobody may see another person's private runs, and the team keeps its history."""
+    kept, hidden, moved = (begun(bob, connection) for _ in range(3))
+    hidden.show_to("private")
+    moved.show_to("private")
+    moved.trash()
+    other = begun(alice, connection)
+    other.show_to("private")
+    Run.objects.update(status="completed")
+    live = begun(bob, connection)
+    live.show_to("private")
+    live.runs.update(status="running")
+    everything = set(Comparison.objects.all())
+    assert purge_ownerless() == 0
+    bob.delete()
+    for who in (alice, rita):
+        client.force_login(who)
+        for made in (hidden, moved, live):
+            run = made.runs.get()
+            assert client.get(f"/comparisons/{made.pk}/").status_code == 404
+            assert client.get(f"/runs/{run.pk}/").status_code == 404
+        assert not Run.objects.visible_to(who).filter(comparison__in=[hidden, moved]).exists()
+        assert not Run.objects.trashed_for(who).filter(comparison__in=[hidden, moved]).exists()
+    assert purge_ownerless() == 2
+    assert purge_ownerless() == 0
+    erase_all()
+    assert set(Comparison.objects.all()) == everything - {hidden, moved}
+    assert kept.runs.get().author_name == "bob"
+    Run.objects.update(status="cancelled")
+    assert purge_ownerless() == 1
 
 
 def test_many_go_in_batches(team: Team, bob: User, connection: Connection) -> None:

@@ -108,7 +108,10 @@ class InvitationAdmin(admin.ModelAdmin):
 
 @admin.register(User)
 class PeopleAdmin(UserAdmin):
-    """Deactivated is out: within a second sockets close and running requests stop."""
+    """Deactivated is out: within a second sockets close and running requests stop.
+
+    Deleting erases a person's private runs too (`retention.purge_ownerless`).
+    """
 
     list_display = ["username", "email", "teams", "is_active", "is_staff", "two_factor"]
     list_filter = ["is_active", "is_staff", "is_superuser", "memberships__team"]

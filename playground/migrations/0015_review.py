@@ -101,4 +101,12 @@ class Migration(migrations.Migration):
             name="together",
             field=models.BooleanField(default=False),
         ),
+        migrations.AddIndex(
+            model_name="comparison",
+            index=models.Index(
+                condition=models.Q(("author", None), ("visibility", "private")),
+                fields=["id"],
+                name="ownerless_comparisons",
+            ),
+        ),
     ]

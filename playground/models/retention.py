@@ -13,7 +13,7 @@ from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from playground.models.labels import Label, RunLabel
-from playground.models.runs import LIVE, Comparison, Run
+from playground.models.runs import LIVE, Comparison, Run, Visibility
 from playground.models.teams import Team
 
 BATCH = 100  # comparisons that one step moves, or runs that one step erases
@@ -82,6 +82,20 @@ class Retention(models.Model):
             run__comparison=OuterRef("pk"), label__in=self.keep_labels.all()
         )
         return found | Q(Exists(labelled))
+
+
+def purge_ownerless(now: datetime | None = None) -> int:
+    """Mark a batch of private comparisons whose author was deleted; how many that was.
+
+    Nobody may see them any more, so nobody could ever delete them. What the team saw stays.
+    """
+    now = now or timezone.now()
+    live = Run.objects.filter(comparison=OuterRef("pk"), status__in=LIVE)
+    left = Comparison.objects.filter(author=None, visibility=Visibility.PRIVATE, purged_at=None)
+    found = list(left.exclude(Exists(live)).values_list("pk", flat=True)[:BATCH])
+    with transaction.atomic():
+        Comparison.objects.move(found, deleted_at=now)
+        return Comparison.objects.filter(pk__in=found, author=None).update(purged_at=now)
 
 
 def erase_batch() -> int:

@@ -237,6 +237,11 @@ class Comparison(Named):
                 name="purged_comparisons",
                 condition=Q(purged_at__isnull=False),
             ),
+            models.Index(  # what a deleted person left and nobody may see
+                fields=["id"],
+                name="ownerless_comparisons",
+                condition=Q(author=None, visibility="private"),
+            ),
         ]
 
     def __str__(self) -> str:
