@@ -12,11 +12,14 @@ there, to the byte; and no answer to them holds a word of it.
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
 from django.core.cache import cache
+from django.core.management import CommandError, call_command, get_commands
 from django.db import transaction
 from django.http import HttpResponse
 from django.test import AsyncClient, Client
@@ -45,6 +48,7 @@ from playground.models import (
     Queue,
     Rating,
     Round,
+    Run,
     RunLabel,
     SavedView,
     Seat,
@@ -601,6 +605,82 @@ async def test_the_socket_follows_what_one_may_read(
             assert said[0] == {**missing, "run": world.things["run"]}
     stranger = await enter(None)
     assert await stranger.close_code() == SESSION_ENDED
+
+
+# --- Commands: by whoever has a shell on the server ------------------------------------------
+
+# What acts for a person, with the rule of who may; the rest is of the server and of no person.
+FOR_A_PERSON: dict[str, Rule] = {"export": in_a_team, "import": runs_here, "complete": runs_here}
+OF_THE_SERVER = {
+    "connection",
+    "login_link",
+    "parameters",
+    "probe",
+    "rebuild_statistics",
+    "reset_two_factor",
+    "rotate_keys",
+    "start",
+}
+
+
+def test_every_command_has_a_line() -> None:
+    ours = {name for name, app in get_commands().items() if app == "playground"}
+    assert ours == OF_THE_SERVER | set(FOR_A_PERSON), "say in whose name it acts"
+
+
+def command(world: World, name: str, who: str, *arguments: str) -> str:
+    """What it complains about; "" where it does its work."""
+    user = world.people[who].username if who in world.people else "nobody-here"
+    try:
+        call_command(name, *arguments, user=user, stdout=StringIO(), stderr=StringIO())
+    except CommandError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_an_export_by_command_holds_what_its_person_may_see(
+    state: str, db: None, provider: Any, tmp_path: Path
+) -> None:
+    world = World(state, provider.url)
+    seen = set(read(state))
+    for who in PEOPLE:
+        for layout in ("jsonl", "csv"):
+            path = tmp_path / f"{who}.{layout}"
+            complaint = command(world, "export", who, str(path), "--layout", layout)
+            assert (complaint == "") == (who in FOR_A_PERSON["export"](state)), (who, complaint)
+            if not complaint:
+                assert (WORD in path.read_text()) == (who in seen), f"{who} of a {state} run"
+            assert WORD not in complaint
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("name", ["import", "complete"])
+def test_commands_start_runs_for_whoever_could_start_them(
+    name: str, provider: Any, tmp_path: Path
+) -> None:
+    world = World("team", provider.url)
+    path = tmp_path / "runs.jsonl"
+    assert command(world, "export", "author", str(path)) == ""
+    what = [str(path)] if name == "import" else ["Hi", "--connection", "no-such"]
+    for who in PEOPLE:
+        complaint = command(world, name, who, *what)
+        refused = "There is no user" in complaint or "no team" in complaint
+        refused = refused or "may not start runs" in complaint or "cannot start runs" in complaint
+        assert refused == (who not in FOR_A_PERSON[name]("team")), (who, complaint)
+    assert not provider.requests
+    there = Run.objects.visible_to(world.people["other"])
+    assert there.count() == (1 if name == "import" else 0)
+
+
+@pytest.mark.django_db
+def test_a_connection_of_another_team_is_unknown_to_a_command(provider: Any) -> None:
+    world = World("team", provider.url)
+    said = command(world, "complete", "other", "Hi", "--connection", "fake")
+    assert said == command(world, "complete", "other", "Hi", "--connection", "fame").replace(
+        "fame", "fake"
+    )
+    assert not provider.requests
 
 
 @pytest.mark.django_db
