@@ -48,14 +48,6 @@ def _parsed(text: str) -> Iterator[tuple[int, int]]:
         yield int(number), int(count) * times if count else times
 
 
-def unpack(text: str) -> Counter[float]:
-    """{ms: count}"""
-    found: Counter[float] = Counter()
-    for number, count in _parsed(text):
-        found[middle(number)] += count
-    return found
-
-
 def repack(text: str) -> str:
     """The same, shorter: each bin once."""
     found: Counter[int] = Counter()
@@ -81,6 +73,35 @@ def percentile(values: Counter[float], share: float) -> float | None:
     return below
 
 
+class Latencies:
+    """How often each was, in ms.
+
+    Those of the roll-up stay the text that they are kept as, until someone asks: most are only
+    added to others.
+    """
+
+    __slots__ = ("_counts", "_texts")
+
+    def __init__(self, text: str = "") -> None:
+        self._counts: Counter[float] = Counter()
+        self._texts = [text] if text else []
+
+    def count(self, ms: float) -> None:
+        self._counts[ms] += 1
+
+    def add(self, other: "Latencies") -> None:
+        if other._counts:
+            self._counts.update(other._counts)
+        self._texts += other._texts
+
+    def counted(self) -> Counter[float]:
+        if self._texts:
+            for number, count in _parsed(" ".join(self._texts)):
+                self._counts[middle(number)] += count
+            self._texts = []
+        return self._counts
+
+
 @dataclass
 class Figures:
     """Of some runs. Tokens and cost only of the runs that say them."""
@@ -91,8 +112,8 @@ class Figures:
     tokens_out: int = 0
     cost_units: int = 0
     priced: int = 0  # runs whose cost is known
-    first: Counter[float] = field(default_factory=Counter)  # {ms to the first token: runs}
-    total: Counter[float] = field(default_factory=Counter)  # {ms in all: runs}
+    first: Latencies = field(default_factory=Latencies)  # to the first token
+    total: Latencies = field(default_factory=Latencies)  # in all
 
     def count(
         self,
@@ -112,9 +133,9 @@ class Figures:
             self.priced += 1
             self.cost_units += int(cost * UNITS)
         if first_ms is not None:
-            self.first[first_ms] += 1
+            self.first.count(first_ms)
         if total_ms is not None:
-            self.total[total_ms] += 1
+            self.total.count(total_ms)
 
     def add(self, other: "Figures") -> None:
         self.runs += other.runs
@@ -123,8 +144,8 @@ class Figures:
         self.tokens_out += other.tokens_out
         self.cost_units += other.cost_units
         self.priced += other.priced
-        self.first.update(other.first)
-        self.total.update(other.total)
+        self.first.add(other.first)
+        self.total.add(other.total)
 
     @property
     def tokens(self) -> int:
@@ -149,10 +170,10 @@ class Figures:
         return self.failed / self.ended if self.ended else None
 
     def first_at(self, share: float) -> float | None:
-        return percentile(self.first, share)
+        return percentile(self.first.counted(), share)
 
     def total_at(self, share: float) -> float | None:
-        return percentile(self.total, share)
+        return percentile(self.total.counted(), share)
 
 
 def together(figures: Iterable[Figures]) -> Figures:

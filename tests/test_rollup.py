@@ -58,8 +58,8 @@ def plain(figures: Figures) -> dict[str, Any]:
         "live": live,
         "tokens": (figures.tokens_in, figures.tokens_out),
         "cost": (figures.cost, figures.priced),
-        "first": figures.first.total(),
-        "total": figures.total.total(),
+        "first": figures.first.counted().total(),
+        "total": figures.total.counted().total(),
     }
 
 

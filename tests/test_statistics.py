@@ -2,6 +2,7 @@
 
 import csv
 import io
+from collections import Counter
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from playground.figures import Figures, bin_of, middle, nice_ticks, pack, percentile, unpack
+from playground.figures import Figures, Latencies, bin_of, middle, nice_ticks, pack
 from playground.models import (
     Comment,
     Connection,
@@ -153,15 +154,15 @@ def test_every_day_has_a_place_in_the_plot(name: str) -> None:
 def test_percentiles_of_values_and_of_bins() -> None:
     exact = Figures()
     for ms in range(1, 1001):
-        exact.first[float(ms)] += 1
+        exact.first.count(float(ms))
     assert exact.first_at(0.5) == pytest.approx(500.5)
-    assert percentile(Figures().first, 0.5) is None
+    assert Figures().first_at(0.5) is None
     near = Figures()
-    bins = type(near.first)()
+    bins = Counter[int]()
     for ms in range(1, 1001):
         bins[bin_of(ms)] += 1
-    near.first = unpack(pack(bins) + " " + pack(bins))  # type: ignore[arg-type]
-    assert near.first.total() == 2000
+    near.first = Latencies(pack(bins) + " " + pack(bins))
+    assert near.first.counted().total() == 2000
     for share in (0.05, 0.5, 0.95):
         assert near.first_at(share) == pytest.approx(exact.first_at(share), rel=0.02)
     for ms in (0.01, 1.0, 77.7, 5e6):

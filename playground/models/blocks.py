@@ -16,11 +16,11 @@ from django.utils import timezone
 
 from playground.figures import repack
 from playground.models.counts import (
-    BINS,
     WHOLE,
     LabelTally,
     Sums,
     Tally,
+    insert,
     quarter_of,
     spans,
     sums,
@@ -85,7 +85,7 @@ class BlockQuerySet(models.QuerySet["Block"]):
             same.update(ready=True)
             old = BlockTally.objects.filter(team_id=first.team_id, size=first.size)
             old.filter(quarter__in=[block.quarter for block in blocks]).delete()
-            BlockTally.objects.bulk_create(summed, batch_size=500)
+            insert(BlockTally, NAMES, summed)
         return len(blocks)
 
     def state(self, team_id: int, begin: int, end: int) -> "State":
@@ -151,8 +151,11 @@ class BlockTally(Sums):
         return f"{self.by} {self.name or self.key}: {self.runs} runs from {self.quarter}"
 
 
-def _summed(team_id: int, size: int, starts: Sequence[int]) -> Iterator[BlockTally]:
-    """What these blocks come to now; unsaved."""
+NAMES = ("team_id", "size", "quarter", "by", "name", "provider", "key")
+
+
+def _summed(team_id: int, size: int, starts: Sequence[int]) -> Iterator[tuple[Any, ...]]:
+    """What these blocks come to now: values of NAMES, WHOLE and BINS."""
     for by, (model, names) in FIELDS.items():
         if size not in sizes_of(by):
             continue
@@ -162,14 +165,10 @@ def _summed(team_id: int, size: int, starts: Sequence[int]) -> Iterator[BlockTal
             rows = rows.filter(quarter__gte=first, quarter__lt=end).order_by()
             rows = rows.annotate(number=(F("quarter") - first) / size)
             for (number, *key), values in sums(rows, "number", *names):
-                row = BlockTally(
-                    team_id=team_id, size=size, quarter=first + number * size, by=by,
-                    **dict(zip(names.values(), key, strict=True)),
-                    **dict(zip(WHOLE, values[: len(WHOLE)], strict=True)),
-                )  # fmt: skip
-                for name, text in zip(BINS, values[len(WHOLE) :], strict=True):
-                    setattr(row, name, repack(text))
-                yield row
+                named: dict[str, Any] = {"name": "", "provider": "", "key": None}
+                named |= zip(names.values(), key, strict=True)
+                whole, bins = values[: len(WHOLE)], map(repack, values[len(WHOLE) :])
+                yield team_id, size, first + number * size, by, *named.values(), *whole, *bins
 
 
 def _stretches(starts: Sequence[int], size: int) -> list[tuple[int, int]]:

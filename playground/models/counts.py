@@ -11,11 +11,11 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
-from django.db import models
+from django.db import connection, models
 from django.db.models import Aggregate, Sum, TextField
 
 from playground.completion import RunStatus
-from playground.figures import UNITS, Figures, bin_of, pack, unpack
+from playground.figures import UNITS, Figures, Latencies, bin_of, pack
 
 QUARTER = 900  # seconds
 COUNTED = (
@@ -151,12 +151,21 @@ class Bucket:
         if total_ms is not None:
             self.total.append(bin_of(total_ms))
 
-    def values(self) -> dict[str, Any]:
-        """Of the fields of a row."""
-        found: dict[str, Any] = dict(zip(WHOLE, self.numbers, strict=True))
-        found["first_bins"] = pack(Counter(self.first)) if self.first else ""
-        found["total_bins"] = pack(Counter(self.total)) if self.total else ""
-        return found
+    def values(self) -> tuple[Any, ...]:
+        """Of WHOLE and BINS."""
+        first = pack(Counter(self.first)) if self.first else ""
+        return *self.numbers, first, pack(Counter(self.total)) if self.total else ""
+
+
+def insert(model: type[Sums], names: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> None:
+    """Rows of `names`, WHOLE and BINS. Without objects: there are too many for `bulk_create`."""
+    columns = [*names, *WHOLE, *BINS]
+    marks = ", ".join(["%s"] * len(columns))
+    with connection.cursor() as cursor:
+        cursor.executemany(
+            f"INSERT INTO {model._meta.db_table} ({', '.join(columns)}) VALUES ({marks})",  # noqa: S608
+            rows,
+        )
 
 
 # --- Rows together -------------------------------------------------------------------------
@@ -191,7 +200,7 @@ def sums(rows: Any, *names: str, lean: bool = False) -> Iterator[tuple[tuple[Any
 def figures_of(values: Sequence[Any]) -> Figures:
     """From WHOLE and BINS, in this order."""
     runs, completed, failed, cancelled, interrupted, *rest, first, total = values
-    figures = Figures(runs, first=unpack(first), total=unpack(total))
+    figures = Figures(runs, first=Latencies(first), total=Latencies(total))
     figures.ends.update(
         completed=completed, failed=failed, cancelled=cancelled, interrupted=interrupted
     )

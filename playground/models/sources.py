@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from playground.models.annotations import Comment
 from playground.models.labels import Label, RunLabel
-from playground.models.runs import LIVE, Visibility
+from playground.models.runs import LIVE, Run, Visibility
 from playground.models.search import RunFact, SearchText
 from playground.models.teams import User
 from playground.query import Filter
@@ -75,6 +75,25 @@ class Listed(Source):
         return set(self.rows.filter(run_id__in=runs).values_list("run_id", flat=True))
 
 
+class Live(Source):
+    """Runs that have not ended. A database that is asked for two statuses walks over all runs."""
+
+    def __init__(self, team_id: int, minus: bool = False) -> None:
+        super().__init__(minus)
+        self.team_id = team_id
+
+    def few(self) -> list[int] | None:
+        found: list[int] = []
+        for status in LIVE:
+            rows = Run.objects.filter(team_id=self.team_id, status=status).order_by()
+            found += rows.values_list("pk", flat=True)[: FEW + 1]
+        return None if len(found) > FEW else found
+
+    def holds(self, runs: Sequence[int]) -> set[int]:
+        live = Run.objects.filter(pk__in=runs, status__in=LIVE)
+        return set(live.values_list("pk", flat=True))
+
+
 # --- From filters to conditions and sources --------------------------------------------------
 
 
@@ -102,7 +121,6 @@ IS = {
     "starred": Q(starred=True),
     "private": Q(visibility=Visibility.PRIVATE),
     "team": Q(visibility=Visibility.TEAM),
-    "live": Q(status__in=LIVE),
     "rated": Q(rating__isnull=False),
     "trashed": Q(),  # says where is looked, see `Finder.rows`
 }
@@ -155,6 +173,8 @@ def source(each: Filter, team_id: int) -> Source:
         return Listed(_labelled(each.value, team_id), each.minus)
     if each.name in ("param", "meta"):
         return Listed(_facts(each), each.minus)
+    if each.name == "is" and each.value == "live":
+        return Live(team_id, each.minus)
     if each.value == "comment":
         return Listed(Comment.objects.all(), each.minus)
     if each.value in ("label", "labelled"):

@@ -18,8 +18,10 @@ from playground.models.counts import (
     COUNTED,
     Bucket,
     LabelTally,
+    Sums,
     Tally,
     begin_of,
+    insert,
     parts,
     quarter_of,
     spans,
@@ -46,16 +48,16 @@ class StaleQuerySet(models.QuerySet["Stale"]):
         quarters = [row["quarter"] for row in near]
         marks = self.filter(team_id=oldest.team_id, quarter__in=quarters)
         ids = list(marks.values_list("pk", flat=True)[:MOST_MARKS])
-        tallies, labelled = counted(oldest.team_id, quarters)
+        found = counted(oldest.team_id, quarters)
         with transaction.atomic():
             taken = sum(self.filter(pk__in=part).delete()[0] for part in parts(ids, 500))
             if taken != len(ids):
                 transaction.set_rollback(True)
                 return 0
-            for model, rows in ((Tally, tallies), (LabelTally, labelled)):
+            for model, (names, rows) in found.items():
                 old: Any = model._default_manager
                 old.filter(team_id=oldest.team_id, quarter__in=quarters).delete()
-                old.bulk_create(rows, batch_size=500)
+                insert(model, names, rows)
             Block.objects.forget(oldest.team_id, quarters)
         return len(quarters)
 
@@ -122,10 +124,15 @@ def _used(team_id: int, begin: int, end: int) -> list[int]:
     return sorted(found)
 
 
-def counted(team_id: int, quarters: Sequence[int]) -> tuple[list[Tally], list[LabelTally]]:
-    """What the runs of these quarters come to now; unsaved."""
+Rows = tuple[Sequence[str], list[tuple[Any, ...]]]  # fields, and values for `insert`
+KEY = ("team_id", "quarter", "author_id", "visibility")
+
+
+def counted(team_id: int, quarters: Sequence[int]) -> dict[type[Sums], Rows]:
+    """What the runs of these quarters come to now."""
     runs = Run.objects.filter(team_id=team_id, deleted_at=None).order_by()
-    names = ("created_at", "author_id", "visibility", "connection_name", "provider", "model")
+    names = ("connection_name", "provider", "model")
+    read = ("pk", "created_at", "author_id", "visibility", *names, *COUNTED)
     whole: dict[tuple[Any, ...], Bucket] = defaultdict(Bucket)
     by_label: dict[tuple[Any, ...], Bucket] = defaultdict(Bucket)
     rows = [
@@ -133,7 +140,7 @@ def counted(team_id: int, quarters: Sequence[int]) -> tuple[list[Tally], list[La
         for first, end in spans(quarters)
         for row in runs.filter(
             created_at__gte=begin_of(first), created_at__lt=begin_of(end)
-        ).values_list("pk", *names, *COUNTED)
+        ).values_list(*read)
     ]
     labels: dict[int, list[int]] = {}
     for part in parts([row[0] for row in rows], 500):
@@ -141,24 +148,15 @@ def counted(team_id: int, quarters: Sequence[int]) -> tuple[list[Tally], list[La
         for run, label in put:
             labels.setdefault(run, []).append(label)
     for pk, moment, author, visibility, name, provider, model, *values in rows:
-        quarter = quarter_of(moment)
-        whole[quarter, author, visibility, name, provider, model].count(*values)
+        key = (team_id, quarter_of(moment), author, visibility)
+        whole[*key, name, provider, model].count(*values)
         for label in labels.get(pk, (0,)):
-            by_label[quarter, author, visibility, label].count(*values)
-    return _rows(Tally, team_id, names[1:], whole), _rows(
-        LabelTally, team_id, (*names[1:3], "label_id"), by_label
-    )
+            by_label[*key, label].count(*values)
+    return {
+        Tally: ((*KEY, *names), _values(whole)),
+        LabelTally: ((*KEY, "label_id"), _values(by_label)),
+    }
 
 
-def _rows(
-    model: type[Any], team_id: int, names: Sequence[str], found: dict[tuple[Any, ...], Bucket]
-) -> list[Any]:
-    return [
-        model(
-            team_id=team_id,
-            quarter=quarter,
-            **dict(zip(names, key, strict=True)),
-            **bucket.values(),
-        )
-        for (quarter, *key), bucket in found.items()
-    ]
+def _values(found: dict[tuple[Any, ...], Bucket]) -> list[tuple[Any, ...]]:
+    return [(*key, *bucket.values()) for key, bucket in found.items()]
