@@ -15,7 +15,7 @@ from playground.hub import Item
 from playground.log import Ending, close_run, settle_runs
 from playground.models import ApiKey, Process, Run
 from playground.models.audit import acting
-from playground.models.runs import LIVE
+from playground.models.live import LIVE, IsLive
 
 SWEEP_SECONDS = 60  # between two looks for keys whose date has come
 
@@ -53,6 +53,9 @@ def this_process() -> Process:
     """A row for the running process."""
     pid = os.getpid()
     return Process.objects.create(host=socket.gethostname(), pid=pid, started=start_time(pid))
+
+
+SHORT = ("pk", "comparison_id", "status")
 
 
 class Reaper:
@@ -98,7 +101,7 @@ class Reaper:
     def _bury(self, other: Process) -> list[Item]:
         items = [
             item
-            for run in Run.objects.live_of(other).only("pk", "comparison_id", "status")
+            for run in Run.objects.live_of(other).order_by("pk").only(*SHORT)
             if (item := self._close(run, other))
         ]
         Process.objects.filter(pk=other.pk).update(ended_at=timezone.now())
@@ -107,7 +110,7 @@ class Reaper:
 
     def _orphans(self) -> list[Item]:
         """Live runs whose process row was deleted."""
-        orphans = Run.objects.filter(owner=None, status__in=LIVE)
+        orphans = Run.objects.filter(IsLive(), owner=None).order_by("pk").only(*SHORT)
         return [item for run in orphans if (item := self._close(run, None))]
 
     def _close(self, run: Run, owner: Process | None) -> Item | None:

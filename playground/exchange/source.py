@@ -13,7 +13,7 @@ from django.utils import timezone
 from playground import query
 from playground.models import Choice, Comment, Comparison, Rating, Run, RunFact, User
 from playground.models.finder import Finder, Key
-from playground.models.runs import LIVE
+from playground.models.live import LIVE
 
 BATCH = 500  # runs of one look into the index
 SLICE = 20  # of them, read at once

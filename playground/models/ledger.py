@@ -15,8 +15,8 @@ from django.utils import timezone
 
 from playground.completion import RunStatus
 from playground.models.limits import MINUTE, UNITS, Kind, Limit, Meter, Who, counted_before
+from playground.models.live import LIVE, IsLive
 
-LIVE = (RunStatus.QUEUED, RunStatus.RUNNING)
 NEAR = 0.8  # of a limit, from which it is marked
 WHOSE = ("connection_id", "team_id", "author_id")
 
@@ -31,7 +31,7 @@ class Ledger:
 
     @cached_property
     def _running(self) -> list[tuple[Who, int]]:
-        rows = self._runs.filter(status=RunStatus.RUNNING).values_list(*WHOSE)
+        rows = self._runs.filter(IsLive(), status=RunStatus.RUNNING).values_list(*WHOSE)
         return [(Who(*row[:3]), row[3]) for row in rows.annotate(n=Count("pk"))]
 
     @cached_property
@@ -45,9 +45,10 @@ class Ledger:
 
     @cached_property
     def _live(self) -> list[tuple[Who, str, datetime, int, int]]:
-        rows = self._runs.filter(status__in=LIVE).values_list(*WHOSE, "status", "created_at")
+        rows = self._runs.filter(IsLive()).values_list(*WHOSE, "status", "created_at")
         sums = rows.annotate(tokens=Sum("counted_tokens"), money=Sum("counted_money"))
-        return [(Who(*row[:3]), *row[3:]) for row in sums]
+        # A status at a time, as the index has them.
+        return [(Who(*row[:3]), *row[3:]) for status in LIVE for row in sums.filter(status=status)]
 
     def by_connection(self) -> dict[int | None, int]:
         """Running requests of each."""

@@ -16,8 +16,9 @@ from django.utils import timezone
 
 from playground.models.choices import Choice
 from playground.models.contestants import LONGEST_CONTESTANT, contestants, prompt_key
+from playground.models.live import LIVE
 from playground.models.reviews import LONGEST_NAME, clean_name, open_to
-from playground.models.runs import LIVE, Run
+from playground.models.runs import Run
 from playground.models.teams import Membership, User
 
 MOST_RUNS = 400  # of one panel

@@ -13,7 +13,8 @@ from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from playground.models.labels import Label, RunLabel
-from playground.models.runs import LIVE, Comparison, Run, Visibility
+from playground.models.live import LIVE
+from playground.models.runs import Comparison, Run, Visibility
 from playground.models.teams import Team
 
 BATCH = 100  # comparisons that one step moves, or runs that one step erases
@@ -100,7 +101,7 @@ def purge_ownerless(now: datetime | None = None) -> int:
 
 def erase_batch() -> int:
     """Delete some rows of what was purged; how many. Children first, the comparison last."""
-    purged = Comparison.objects.exclude(purged_at=None).order_by("purged_at").first()
+    purged = Comparison.objects.filter(purged_at__isnull=False).order_by("purged_at").first()
     if purged is None:
         return 0
     with transaction.atomic():

@@ -27,12 +27,12 @@ from playground.models.keys import ApiKey
 from playground.models.labels import Label, RunLabel
 from playground.models.lessons import Memory
 from playground.models.limits import MOST_UNITS, units
+from playground.models.live import LIVE, IsLive
 from playground.models.prices import PriceBook
 from playground.models.processes import Process
 from playground.models.teams import Membership, User
 
 PREVIEW = 200  # characters
-LIVE = (RunStatus.QUEUED, RunStatus.RUNNING)
 
 
 def preview(text: str) -> str:
@@ -298,7 +298,7 @@ class RunQuerySet(VisibleQuerySet):
         Returns them, and those that will never pass, with the reason. Exact across processes:
         the limits are held until the starts are committed. An empty queue costs no transaction.
         """
-        queue = self.filter(status=RunStatus.QUEUED, cancel_requested_at=None)
+        queue = self.filter(IsLive(), status=RunStatus.QUEUED, cancel_requested_at=None)
         mine = queue.filter(owner=process).order_by("pk")
         if not mine.exists():
             return [], []
@@ -364,7 +364,7 @@ class RunQuerySet(VisibleQuerySet):
 
     def live_of(self, process: Process) -> "RunQuerySet":
         """Runs that this process still owns."""
-        return self.filter(owner=process, status__in=LIVE)
+        return self.filter(IsLive(), owner=process)
 
 
 class Run(Named):

@@ -17,7 +17,8 @@ from django.db.models.functions import Left, Length
 
 from playground.completion import CompletionRequest, storable
 from playground.models.choices import Choice
-from playground.models.runs import LIVE, Run
+from playground.models.live import LIVE
+from playground.models.runs import Run
 from playground.words import fold, words_of
 
 logger = logging.getLogger(__name__)

@@ -9,7 +9,8 @@ from django.utils import timezone
 
 from playground.models.annotations import Comment
 from playground.models.labels import Label, RunLabel
-from playground.models.runs import LIVE, Run, Visibility
+from playground.models.live import LIVE
+from playground.models.runs import Run, Visibility
 from playground.models.search import RunFact, SearchText
 from playground.models.teams import User
 from playground.query import Filter

@@ -141,7 +141,7 @@ class Bench:
     @contextmanager
     def exporting(self, layout: str = "jsonl") -> Iterator[list[int]]:
         """An export of everything that the user sees, read by a thread: [bytes so far]."""
-        answer = self.person.post("/export/?whose=team", layout=layout)
+        answer = self.person.post("/export/", layout=layout, whose="team")
         [transfer] = self.server.rows("SELECT max(id) AS id FROM playground_transfer")
         assert answer.status_code == 200, answer.text[:1000]
         read, over = [0], threading.Event()
