@@ -1,85 +1,75 @@
-"""An upgrade over a database of the first release keeps everything and serves it.
+"""An update of a database that holds panels of pairs: the votes are still for the same outputs."""
 
-tests/data/first_schema.* were written by the servers of that schema (migrations 0001 to 0012): two
-columns with a label and a comment, a private run, one that failed.
-"""
-
-import gzip
-import sqlite3
+import os
 import subprocess
+import sys
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 
-import httpx
 import pytest
 
-from tests.server import ROOT, Person, Server, document, fake_process
-from tests.services.conftest import postgres_programs
-from tests.services.team import until
+from tests.server import ROOT
 
-DATA = ROOT / "tests" / "data"
-TEXT = "Grüße, 世界 👋\nline two "
+PAIRS = """
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+from django.utils import timezone
+
+old = MigrationExecutor(connection).loader.project_state(("playground", "0014_security")).apps
+make = lambda kind, **values: old.get_model("playground", kind).objects.create(**values)
+team = make("Team", name="Evals")
+user = make("User", username="bob")
+comparison = make("Comparison", team=team, author=user)
+common = {"team": team, "comparison": comparison, "author": user, "connection_name": "c"}
+runs = [
+    make("Run", **common, created_at=timezone.now(), position=n, column=n, provider="local",
+         operation="completions", model=model, request="{}", status="completed")
+    for n, model in enumerate("mn")
+]
+panel = make("Panel", team=team, author=user, name="Old")
+one, other = (make("Entry", panel=panel, run=run, prompt=0, contestant=run.model) for run in runs)
+judge = make("Judge", panel=panel, user=user, name="bob")
+for n, (swapped, value) in enumerate(((False, "a"), (True, "b"), (True, "tie"), (False, "")), 1):
+    pair = make("Pair", panel=panel, position=n, a=one, b=other)
+    make("Ballot", judge=judge, pair=pair, place=n, swapped=swapped, value=value)
+"""
+ROUNDS = """
+from playground.models import Ballot, Panel
+
+panel = Panel.objects.get()
+assert (panel.name, panel.together) == ("Old", False)
+ballots = list(Ballot.objects.order_by("place"))
+assert [each.order for each in ballots] == ["ab", "ba", "ba", "ab"]
+assert [each.value for each in ballots] == ["a", "b", "tie", ""]
+for each in ballots:
+    assert each.round.size == 2 and each.round.panel_id == panel.pk
+    assert [entry.contestant for entry in each.round.entries] == ["m", "n"]
+assert ballots[1].shown[0].contestant == "n"
+print("the same")
+"""
 
 
-def on_sqlite(folder: Path, new_database: Callable[[], str]) -> dict[str, str]:
-    folder.mkdir(parents=True)
-    old = gzip.decompress((DATA / "first_schema.sqlite3.gz").read_bytes())
-    (folder / "db.sqlite3").write_bytes(old)
-    return {}
-
-
-def on_postgresql(folder: Path, new_database: Callable[[], str]) -> dict[str, str]:
-    url = new_database()
-    programs = postgres_programs()
-    assert programs
-    done = subprocess.run(
-        [programs / "psql", "-q", "-v", "ON_ERROR_STOP=1", url],
-        input=gzip.decompress((DATA / "first_schema.sql.gz").read_bytes()),
-        capture_output=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr.decode()
-    return {"DATABASE_URL": url}
-
-
-@pytest.mark.parametrize("load", [on_sqlite, on_postgresql])
-def test_a_database_of_the_first_release_is_kept(
-    load: Callable[..., dict[str, str]], tmp_path: Path, postgres: Callable[[], str]
+@pytest.mark.parametrize("database", ["SQLite", "PostgreSQL"])
+def test_pairs_of_a_panel_become_rounds_with_their_votes(
+    database: str, postgres: Callable[[], str], tmp_path: Path
 ) -> None:
-    with Server(tmp_path / "data", **load(tmp_path / "data", postgres)) as server:
-        rows = server.rows(
-            "SELECT run.id, status, text FROM playground_run AS run"
-            " LEFT JOIN playground_choice AS choice ON choice.run_id = run.id ORDER BY run.id"
+    url = {"DATABASE_URL": postgres()} if database == "PostgreSQL" else {}
+
+    def manage(*arguments: str, program: str = "") -> str:
+        done = subprocess.run(
+            [sys.executable, "manage.py", *arguments],
+            cwd=ROOT,
+            env={**os.environ, "DATA_DIR": str(tmp_path), "EMBEDDED": "0", **url},
+            input=program,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
         )
-        assert [(row["status"], row["text"]) for row in rows] == [
-            ("completed", TEXT), ("completed", TEXT), ("completed", TEXT), ("failed", None),
-        ]  # fmt: skip
-        assert httpx.get(f"{server.url}/readyz", trust_env=False).status_code == 200
-        person = server.user()
-        first = person.http.get(f"{server.url}/runs/1/").text
-        assert "Grüße, 世界 👋" in first
-        assert "A comment of the first release" in first
-        assert "lang" in first
-        check_pages(server, person)
-        check_a_new_run(server, person)
-    if load is on_sqlite:  # a copy of the old state is kept beside it
-        [copy] = (tmp_path / "data").glob("db.sqlite3.before-*")
-        with closing(sqlite3.connect(copy)) as database:
-            [count] = database.execute("SELECT count(*) FROM playground_run").fetchone()
-        assert count == 4
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
 
-
-def check_pages(server: Server, person: Person) -> None:
-    found = person.http.get(f"{server.url}/history/?q=zebrafish").text
-    assert "zebrafish" in found
-    for path in ("/", "/history/?q=label:first", "/history/?q=is:starred", "/stats/", "/trash/"):
-        assert person.http.get(server.url + path).status_code == 200, path
-
-
-def check_a_new_run(server: Server, person: Person) -> None:
-    with fake_process() as url:
-        column = {"connection": server.connect("new", url)}
-        _, [run] = person.run(document(column, prompt="rate=100 n=3"))
-        done = "SELECT 1 FROM playground_run WHERE id = ? AND status = 'completed'"
-        until(lambda: server.rows(done, run))
+    manage("migrate", "playground", "0014")
+    manage("shell", "--no-imports", program=PAIRS)
+    manage("migrate")
+    assert "the same" in manage("shell", "--no-imports", program=ROUNDS)
