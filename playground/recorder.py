@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 import orjson
 from django.db import InterfaceError, OperationalError, connection, transaction
+from django.db.models import Max
 
 from playground import metrics
 from playground.completion import TEXT_KINDS, Batch, ErrorKind, RunStatus, StreamEvent, storable
@@ -67,6 +68,7 @@ class Recorder:
         self._lost = lost
         self._lines: dict[int, Line] = {}
         self._dirty: set[int] = set()
+        self._again: list[Line] = []  # of a tick that may or may not have been committed
         self._urgent = False
         self._closing = False
         self._wake = threading.Condition()
@@ -190,13 +192,14 @@ class Recorder:
         with self._wake:
             while True:
                 now = time.monotonic()
+                waiting = bool(self._dirty or self._again)
                 if self._closing:
-                    return bool(self._dirty)
-                if self._dirty and (now >= next_tick or (self._urgent and not self.trouble)):
+                    return waiting
+                if waiting and (now >= next_tick or (self._urgent and not self.trouble)):
                     return True
                 if now >= next_beat:
                     return True
-                self._wake.wait((min(next_tick, next_beat) if self._dirty else next_beat) - now)
+                self._wake.wait((min(next_tick, next_beat) if waiting else next_beat) - now)
 
     def _take(self) -> list[Line]:
         """The lines with something new. Their batches are swapped for empty ones."""
@@ -216,47 +219,41 @@ class Recorder:
             self._dirty = later
             return taken
 
-    def _give_back(self, taken: Iterable[Line]) -> None:
-        """The tick did not commit: what was taken goes before what has come since."""
-        with self._wake:
-            for old in taken:
-                line = self._lines[old.run]
-                line.batch = old.batch.followed_by(line.batch)
-                self._dirty.add(old.run)
-
     def _tick(self) -> bool:
         """Whether there was anything to write."""
-        taken = self._take()
+        again = bool(self._again)
+        taken = self._again or self._take()
         if not taken:
             return False
         try:
-            items = self._write(taken)
+            items = self._write(taken, again)
         except (OperationalError, InterfaceError):
-            self._give_back(taken)
+            self._again = taken
             raise
         except Exception:
             logger.exception("A tick cannot be stored; it is repeated run by run")
-            items = self._one_by_one(taken)
+            items = self._one_by_one(taken, again)
+        self._again = []
         self._settle(taken, items)
         if items:
             self._published(items)
         return True
 
-    def _one_by_one(self, taken: list[Line]) -> list[Item]:
+    def _one_by_one(self, taken: list[Line], again: bool) -> list[Item]:
         items: list[Item] = []
         for position, line in enumerate(taken):
             try:
-                items += self._alone(line)
+                items += self._alone(line, again)
             except (OperationalError, InterfaceError):
-                self._give_back(taken[position:])
+                self._again = taken[position:]
                 self._settle(taken[:position], items)
                 self._published(items)
                 raise
         return items
 
-    def _alone(self, line: Line) -> list[Item]:
+    def _alone(self, line: Line, again: bool) -> list[Item]:
         try:
-            return self._write([line])
+            return self._write([line], again)
         except (OperationalError, InterfaceError):
             raise
         except Exception as error:
@@ -300,8 +297,12 @@ class Recorder:
         if lost:
             self._lost(lost)
 
-    def _write(self, taken: Sequence[Line]) -> list[Item]:
-        """One transaction; items only of runs that this process still owns."""
+    def _write(self, taken: Sequence[Line], again: bool = False) -> list[Item]:
+        """One transaction; items only of runs that this process still owns.
+
+        Where a connection broke in a commit nobody knows whether it happened. So the same rows are
+        tried `again`, and those that are there already are not written twice.
+        """
         items = []
         with transaction.atomic():
             owned = self._owned([line.run for line in taken])
@@ -319,6 +320,9 @@ class Recorder:
                     ended[line.run] = (line.ending, rest)
                 else:
                     rows += [(line.run, seq, text) for seq, text in numbered]
+            if again and rows:
+                there = last_rows(owned)
+                rows = [row for row in rows if row[1] > there.get(row[0], 0)]
             if rows:
                 with connection.cursor() as cursor:
                     cursor.executemany(INSERT, rows)
@@ -337,6 +341,12 @@ class Recorder:
         """Those that are live and ours, held until the transaction ends."""
         mine = Run.objects.live_of(self._process).filter(pk__in=runs)
         return set(mine.select_for_update().values_list("pk", flat=True))
+
+
+def last_rows(runs: Iterable[int]) -> dict[int, int]:
+    """{run: the last seq of its log}, of those that have one."""
+    logs = RunEvent.objects.filter(run_id__in=runs).values_list("run_id")
+    return dict(logs.annotate(last=Max("seq")))
 
 
 def _is_plain(line: Line, event: StreamEvent) -> bool:

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from django.db import OperationalError, connections
 from django.db import connection as database
-from django.db import connections
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -312,6 +312,34 @@ def test_a_locked_database_loses_nothing_and_says_so(
     assert text_of(going) == f"before {words}meanwhile "
     desk.recorder.close()
     assert desk.unsaved == []
+    assert desk.lost == set()
+
+
+def test_a_tick_whose_commit_is_in_doubt_is_neither_lost_nor_written_twice(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The connection breaks after the database has committed and before it could say so."""
+    write = desk.recorder._write
+    broken = []
+
+    def and_break(taken: Any, again: bool = False) -> Any:
+        items = write(taken, again)
+        if len(broken) < 2:
+            broken.append(items)
+            raise OperationalError("server closed the connection unexpectedly")
+        return items
+
+    monkeypatch.setattr(desk.recorder, "_write", and_break)
+    going, ending = desk.runs[:2]
+    desk.say(going, "a")
+    desk.say(ending, "b")
+    desk.recorder.finish(ending.pk, DONE)
+    until(lambda: len(broken) == 2)
+    desk.say(going, "c")
+    assert desk.end(going).status == "completed"
+    assert text_of(going) == "ac"
+    until(lambda: desk.recorder.committed(ending.pk) is None)
+    assert text_of(ending) == "b"
     assert desk.lost == set()
 
 

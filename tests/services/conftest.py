@@ -36,8 +36,9 @@ def missing(what: str) -> None:
 class Cluster:
     """A PostgreSQL of our own in a folder; it refuses to run as root, so root lends it a user."""
 
-    def __init__(self, programs: Path, folder: Path) -> None:
+    def __init__(self, programs: Path, folder: Path, **options: str) -> None:
         self.programs, self.folder, self.port = programs, folder, free_port()
+        self.options = {**CLUSTER, **options}
         self.as_user = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
 
     def run(self, program: str, *arguments: str) -> None:
@@ -58,7 +59,7 @@ class Cluster:
     def go(self) -> None:
         """Start, or start again."""
         data = str(self.folder / "data")
-        options = " ".join(f"-c {name}='{value}'" for name, value in CLUSTER.items())
+        options = " ".join(f"-c {name}='{value}'" for name, value in self.options.items())
         self.run("pg_ctl", "start", "-w", "-D", data, "-o", f"-p {self.port} {options}")
 
     def stop(self) -> None:
@@ -81,14 +82,14 @@ def postgres_programs() -> Path | None:
 
 
 @contextmanager
-def running_cluster() -> Iterator[Cluster]:
+def running_cluster(**options: str) -> Iterator[Cluster]:
     programs = postgres_programs()
     if programs is None:
         missing("This machine has no PostgreSQL (Debian: apt install postgresql).")
     assert programs is not None
     # Not pytest's own folder, which the user `postgres` may not enter.
     folder = Path(tempfile.mkdtemp(prefix="playground-postgres-"))
-    cluster = Cluster(programs, folder)
+    cluster = Cluster(programs, folder, **options)
     try:
         cluster.start()
         yield cluster
