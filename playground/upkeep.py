@@ -7,6 +7,8 @@ processes one has a job; a job of a process that is gone is taken over.
 
 import asyncio
 import logging
+import math
+import time
 from datetime import timedelta
 
 from playground.database import in_thread
@@ -27,6 +29,9 @@ ROUNDS = 200  # of the roll-up, before other work has its turn
 class Upkeep:
     """`run` until it is cancelled; the server does, before it drains."""
 
+    def __init__(self) -> None:
+        self._asked: dict[str, float] = {}  # {chore: when it was asked for last, `monotonic`}
+
     async def run(self) -> None:
         while True:
             try:
@@ -41,7 +46,7 @@ class Upkeep:
             await self._carry_out(job)
         while transfer := await in_thread(Transfer.objects.take):
             await self._import(transfer)
-        if await in_thread(Chore.objects.take, "retention", RULES_EVERY):
+        if await self._takes("retention", RULES_EVERY):
             while await in_thread(Retention.objects.trash_due):
                 await asyncio.sleep(PAUSE)
             for purge in (Retention.objects.purge_due, purge_ownerless):
@@ -49,11 +54,20 @@ class Upkeep:
                     await asyncio.sleep(PAUSE)
             await in_thread(Job.objects.forget_old)
             await in_thread(Transfer.objects.forget_old)
-        if await in_thread(Chore.objects.take, "erase", ERASE_EVERY):
+        if await self._takes("erase", ERASE_EVERY):
             while await in_thread(erase_batch):
                 await asyncio.sleep(PAUSE)
-        if await in_thread(Chore.objects.take, "statistics", ROLL_UP_EVERY):
+        if await self._takes("statistics", ROLL_UP_EVERY):
             await self._roll_up()
+
+    async def _takes(self, chore: str, every: timedelta) -> bool:
+        """Whether it is due and ours. The database is not asked each second for the sake of what is
+        due once a minute."""
+        now = time.monotonic()
+        if now - self._asked.get(chore, -math.inf) < every.total_seconds() / 5:
+            return False
+        self._asked[chore] = now
+        return await in_thread(Chore.objects.take, chore, every)
 
     async def _roll_up(self) -> None:
         """Not without end: while runs go on, each look finds a new mark."""

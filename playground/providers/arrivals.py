@@ -2,7 +2,7 @@
 
 A reader with many streams need not wake for each token: what arrives meanwhile waits with its time.
 This stands on insides of aiohttp and httpx-aiohttp that are not promised: the connector's
-`_factory`, a protocol's `_payload`, a reader's `_protocol` and `_buffer`. Where a version has other
+`_factory`, a protocol's `_payload`, a reader's `_protocol` and buffer. Where a version has other
 ones, `tests/test_arrivals.py` says so.
 """
 
@@ -96,11 +96,16 @@ class Arrivals:
     async def read(self) -> Pieces:
         """Waits for something; [] at the end. What arrived before a failure comes before it."""
         content: Any = self._content
-        if content.exception() is not None and content._buffer:
-            data = content._read_nowait(-1)
-        else:
+        if self._handler is None:
             data = await content.readany()
-        return self._stamped(data) if data else []
+            return [(data, time.monotonic())] if data else []
+        while not content._buffer:
+            if (failure := content.exception()) is not None:
+                raise failure
+            if content.is_eof():
+                return []
+            await content._wait("read")
+        return self._stamped(_all_of(content), self._handler.stamps)
 
     async def pause(self, until: "asyncio.Future[None]") -> None:
         """Until then, or until the answer has ended."""
@@ -111,10 +116,8 @@ class Arrivals:
             self._handler.sleeper = until
         await until
 
-    def _stamped(self, data: bytes) -> Pieces:
+    def _stamped(self, data: bytes, stamps: deque[tuple[int, float]]) -> Pieces:
         start, self._taken = self._taken, self._taken + len(data)
-        stamps: deque[tuple[int, float]]
-        stamps = deque() if self._handler is None else self._handler.stamps
         pieces: Pieces = []
         at = 0
         while stamps and at < len(data):
@@ -125,6 +128,23 @@ class Arrivals:
             if end <= len(data):
                 stamps.popleft()
         return pieces if at >= len(data) else [*pieces, (data[at:], time.monotonic())]
+
+
+def _all_of(content: Any) -> bytes:
+    """What waits to be read, at once; the reader's own way costs a call into its protocol and its
+    parser for each chunk."""
+    chunks = content._buffer
+    data = chunks[0] if len(chunks) == 1 else b"".join(chunks)
+    if content._buffer_offset:
+        data = data[content._buffer_offset :]
+        content._buffer_offset = 0
+    chunks.clear()
+    content._size = 0
+    content._cursor += len(data)
+    if content._http_chunk_splits:
+        content._http_chunk_splits.clear()
+    content._protocol.resume_reading()
+    return bytes(data)
 
 
 class StampedTransport(AiohttpTransport):

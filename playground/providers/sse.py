@@ -27,8 +27,8 @@ class EventReader:
 
     def feed(self, received: bytes) -> list[bytes]:
         """Raises TooLong."""
-        if self._is_one_event(received):
-            return [received[6:-2]]
+        if (plain := self._plain(received)) is not None:
+            return plain
         if self._at_start:
             received = self._without_bom(received)
         if self._after_cr and received:
@@ -66,16 +66,21 @@ class EventReader:
         self._line(b"", payloads)
         return payloads
 
-    def _is_one_event(self, received: bytes) -> bool:
-        """Nothing is pending, and here is one event of one line: what most tokens come as."""
-        return (
-            received[:6] == b"data: "
-            and received[-2:] == b"\n\n"
-            and received.find(b"\n") == len(received) - 2
-            and not (self._pending or self._data or self._after_cr or self._at_start)
-            and b"\r" not in received
-            and len(received) <= self._longest
-        )
+    def _plain(self, received: bytes) -> list[bytes] | None:
+        """Whole events of one line each, as nearly all come; None where it is anything else."""
+        if (
+            received[:6] != b"data: "
+            or received[-2:] != b"\n\n"
+            or self._pending
+            or self._data
+            or self._after_cr
+            or self._at_start
+            or b"\r" in received
+            or len(received) > self._longest
+        ):
+            return None
+        payloads = received[6:-2].split(b"\n\ndata: ")
+        return payloads if received.count(b"\n") == 2 * len(payloads) else None
 
     def _without_bom(self, received: bytes) -> bytes:
         start = b"".join(self._pending) + received
