@@ -25,7 +25,7 @@ def longest(path: bytes) -> int:
 
 
 class BoundedRequest(WebRequest):
-    content: Any  # Twisted makes it: a file
+    content: Any  # a BytesIO, or a file without a name where it is long
     _received = 0
 
     def __init__(self, *arguments: Any, **more: Any) -> None:
@@ -96,18 +96,8 @@ class PieceByPiece:
 class BoundedServer(Server):
     """Daphne makes its factory at the beginning of `run`; ours takes its place."""
 
-    def listen_success(self, port: Any) -> None:
-        self._ports.append(port)
-        super().listen_success(port)
-
-    def close_door(self) -> None:
-        """Take no new connections; those that are there go on."""
-        for port in self._ports:
-            port.stopListening()
-
     def __init__(self, application: Any, **more: Any) -> None:
         super().__init__(PieceByPiece(application), **more)
-        self._ports: list[Any] = []
 
     @property
     def http_factory(self) -> BoundedFactory:

@@ -7,7 +7,8 @@ answers, before it would.
 
 import logging
 import re
-from typing import Any
+import secrets
+from typing import Any, cast
 
 import requests
 from allauth.core.exceptions import ImmediateHttpResponse
@@ -21,19 +22,22 @@ from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required
 from django.db import IntegrityError, transaction
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.urls import path
+from django.utils.http import urlencode
 from django.views.decorators.cache import never_cache
 
 from playground.models import Membership, Team, User
 from playground.models.audit import record
-from playground.views.entrance import let_in, safe_next
+from playground.views.entrance import let_in, refuse, safe_next
 
 logger = logging.getLogger(__name__)
 
 PROVIDER = settings.OIDC_PROVIDER
 SECONDS = 10  # for each request to the provider
+NONCES = "oidc_nonces"  # in the session: of the sign-ins that were begun in this browser
+MOST_NONCES = 5  # at once: a sign-in a tab
 FAILED = "The sign-in did not work. Try again; if it goes on so, ask an admin."
 CANCELLED = "The sign-in was cancelled."
 INACTIVE = "This account is deactivated. Ask an admin."
@@ -102,10 +106,26 @@ class Protocol(OpenIDConnectOAuth2Adapter):
         data = found.account.extra_data
         if data["id_token"]["sub"] != data["userinfo"]["sub"]:
             raise OAuth2Error("ID token and user info are about different people.")
+        _use_nonce(request, str(data["id_token"].get("nonce") or ""))
         return found
 
 
+def _make_nonce(request: HttpRequest) -> str:
+    made = secrets.token_urlsafe(24)
+    request.session[NONCES] = [*request.session.get(NONCES, []), made][-MOST_NONCES:]
+    return made
+
+
+def _use_nonce(request: HttpRequest, nonce: str) -> None:
+    """A token is for a sign-in that this browser began, and for one only."""
+    begun = request.session.get(NONCES, [])
+    if nonce not in begun:
+        raise OAuth2Error("The ID token is not for a sign-in that was begun here.")
+    request.session[NONCES] = [each for each in begun if each != nonce]
+
+
 def refused(request: HttpRequest, sentence: str) -> HttpResponse:
+    refuse(request, f"OpenID Connect: {sentence}")
     messages.warning(request, sentence)
     return redirect("login")
 
@@ -176,7 +196,15 @@ def _newcomer(data: dict[str, Any], email: str) -> User:
 @login_not_required
 @never_cache
 def log_in(request: HttpRequest) -> HttpResponse:
-    """To the provider. A link and no form: our policy lets forms lead nowhere else."""
+    """To the provider. A link and no form: our policy lets forms lead nowhere else.
+
+    Of what the address says only `next` counts: allauth would take scopes and more from there.
+    """
+    asked = QueryDict(mutable=True)
+    if there := request.GET.get("next"):
+        asked["next"] = there
+    asked["auth_params"] = urlencode({"nonce": _make_nonce(request)})
+    request.GET = cast(Any, asked)
     return _carried_out(request, OAuth2LoginView, PROVIDER)
 
 

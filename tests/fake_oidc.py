@@ -31,6 +31,8 @@ class FakeOidc:
         self.signing_key = self.key
         self.codes: dict[str, dict[str, Any]] = {}
         self.asked: list[str] = []
+        self.queries: list[dict[str, str]] = []  # of the addresses that browsers were sent to
+        self.tokens: list[dict[str, Any]] = []  # what the ID tokens said
         handler = type("Handler", (Handler,), {"provider": self})
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self.url = f"http://127.0.0.1:{self._server.server_port}"
@@ -59,6 +61,7 @@ class FakeOidc:
         assert query["response_type"] == "code"
         assert "openid" in query["scope"].split()
         assert query["code_challenge_method"] == "S256"
+        self.queries.append(query)
         back = {"state": query["state"]}
         if self.denies:
             back["error"] = "access_denied"
@@ -84,9 +87,11 @@ class FakeOidc:
             "aud": CLIENT,
             "exp": int(time.time()) + 60,
             "iat": int(time.time()),
+            **({"nonce": asked["nonce"]} if "nonce" in asked else {}),
             **asked["person"],
             **self.token_changes,
         }
+        self.tokens.append(claims)
         signed = jwt.encode(claims, self.signing_key, algorithm="RS256", headers={"kid": "k1"})
         access = json.dumps(asked["person"])
         return 200, {

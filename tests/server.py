@@ -66,6 +66,7 @@ class Server:
         self.url = f"http://127.0.0.1:{self.port}"
         self.lines: list[str] = []
         self.link = ""
+        self.wrapper: list[str] = []  # a command that starts it, such as `unshare -m`
         self.process: subprocess.Popen[str] | None = None
         self.people: list[Person] = []
         inherited = {
@@ -95,7 +96,7 @@ class Server:
     def start(self) -> None:
         self.lines.clear()
         self.process = subprocess.Popen(
-            [sys.executable, "manage.py", "start"],
+            [*self.wrapper, sys.executable, "manage.py", "start"],
             cwd=ROOT,
             env=self.environment,
             stdout=subprocess.PIPE,

@@ -161,6 +161,8 @@ def test_a_cancelled_sign_in_is_said(
         ("iss", "http://elsewhere.example"),
         ("exp", 1),
         ("sub", "another-person"),
+        ("nonce", "of-another-sign-in"),
+        ("nonce", ""),
         ("userinfo", "another-person"),
         ("key", None),
     ],
@@ -188,6 +190,36 @@ def test_a_callback_of_somebody_else_is_refused(server: Server, oidc: FakeOidc) 
         assert "The sign-in did not work" in page.text
         assert victim.get(f"{server.url}/oidc/other/callback/").status_code == 404
     assert "mallory" not in people(server)
+
+
+def test_a_token_of_an_earlier_sign_in_is_refused(
+    server: Server, oidc: FakeOidc, sign_in: Callable[..., httpx.Response]
+) -> None:
+    """Played back in the same browser or in another: each sign-in has a nonce of its own."""
+    person = {"sub": "replayed", "preferred_username": "rhea"}
+    with httpx.Client(trust_env=False, follow_redirects=True, timeout=30) as browser:
+        oidc.person = person
+        assert browser.get(f"{server.url}/oidc/login/").status_code == 200
+        used = oidc.tokens[-1]["nonce"]
+        assert len(used) >= 32
+        oidc.token_changes = {"nonce": used}
+        again = browser.get(f"{server.url}/oidc/login/")
+        assert "The sign-in did not work" in again.text
+    assert "The sign-in did not work" in sign_in(**person).text
+    assert oidc.queries[-1]["nonce"] != used
+
+
+def test_a_link_to_the_sign_in_cannot_change_what_is_asked_for(
+    server: Server, oidc: FakeOidc
+) -> None:
+    oidc.person = {"sub": "1"}
+    crafted = "auth_params=nonce%3Dmine%26prompt%3Dnone&scope=admin&process=connect&action=reauth"
+    with httpx.Client(trust_env=False, follow_redirects=True, timeout=30) as browser:
+        browser.get(f"{server.url}/oidc/login/?{crafted}")
+    asked = oidc.queries[-1]
+    assert asked["nonce"] != "mine"
+    assert "prompt" not in asked
+    assert "admin" not in asked["scope"]
 
 
 def test_it_leads_to_our_own_pages_only(server: Server, sign_in: Callable[..., Any]) -> None:
