@@ -44,7 +44,7 @@ class Upkeep:
         """All that is due now."""
         while job := await in_thread(Job.objects.take):
             await self._carry_out(job)
-        while transfer := await in_thread(Transfer.objects.take):
+        while transfer := await in_thread(Transfer.objects.imports().take):
             await self._import(transfer)
         if await self._takes("retention", RULES_EVERY):
             while await in_thread(Retention.objects.trash_due):

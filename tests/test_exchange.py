@@ -333,10 +333,10 @@ def test_an_import_goes_on_where_it_stopped(alice: User, dora: User) -> None:
     transfer = begin(member, "x.jsonl", lambda path: void(path.write_bytes(content)))
     assert step(transfer)
     assert 0 < transfer.done < (transfer.total or 0)
-    taken = Transfer.objects.take()
+    taken = Transfer.objects.imports().take()
     assert taken is None  # its lease holds
     Transfer.objects.update(lease=datetime(2020, 1, 1, tzinfo=UTC))
-    taken = Transfer.objects.take()
+    taken = Transfer.objects.imports().take()
     assert taken is not None
     while step(taken):
         pass

@@ -19,7 +19,8 @@ from playground.models import (
     Team,
     User,
 )
-from playground.models.jobs import BATCH, LEASE, labelled_elsewise
+from playground.models.jobs import BATCH, labelled_elsewise
+from playground.models.work import LEASE
 from playground.upkeep import Upkeep
 from tests.test_annotations import begun, one
 

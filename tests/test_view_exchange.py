@@ -184,7 +184,7 @@ def test_an_import_is_stopped_and_keeps_what_came(client: Client, alice: User) -
     client.post(f"/transfers/{transfer.pk}/stop/")
     transfer.refresh_from_db()
     assert transfer.state == "stopped"
-    assert Transfer.objects.take() is None
+    assert Transfer.objects.imports().take() is None
 
 
 def test_an_export_that_nobody_sends_any_more_is_not_waited_for(

@@ -6,33 +6,24 @@ whoever takes a job over goes on exactly where it stopped.
 
 import json
 from collections.abc import Sequence
-from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
 from django.db import models, transaction
-from django.db.models import Exists, F, OuterRef, Q
+from django.db.models import Exists, F, OuterRef
 from django.urls import reverse
 from django.utils import timezone
 
 from playground.models.labels import Label, RunLabel
 from playground.models.runs import Comparison, Run
-from playground.models.teams import Membership, Team, User
+from playground.models.teams import Membership, Team
+from playground.models.work import KEPT, Work, WorkQuerySet, lease
 
 BATCH = 250  # runs of one transaction, so that it stays under 50 ms
 INSERTED = 50  # batches of one transaction, for the same reason
-LEASE = timedelta(seconds=30)  # after which another process takes a job over
-KEPT = timedelta(days=7)  # that a finished job is listed
 
 
-class JobQuerySet(models.QuerySet["Job"]):
-    def visible_to(self, user: User) -> Any:
-        """Own ones in the current team: a job may name what only its author sees."""
-        membership = user.membership()
-        if membership is None:
-            return self.none()
-        return self.filter(team_id=membership.team_id, author=user)
-
+class JobQuerySet(WorkQuerySet["Job"]):
     def begin(self, kind: str, membership: Membership, ids: Sequence[int], **values: Any) -> "Job":
         """`ids` of runs, or of comparisons where the kind says so; for a merge none.
 
@@ -43,7 +34,7 @@ class JobQuerySet(models.QuerySet["Job"]):
             team_id=membership.team_id,
             author_id=membership.user_id,
             total=len(ids),
-            lease=timezone.now() + LEASE,
+            lease=lease(),
             **values,
         )
         pieces = [ids[start : start + BATCH] for start in range(0, len(ids), BATCH)]
@@ -68,22 +59,11 @@ class JobQuerySet(models.QuerySet["Job"]):
         job.save(update_fields=["total"])
         return job
 
-    def take(self) -> "Job | None":
-        """The oldest job that nobody works on; from now on it is ours for `LEASE`."""
-        now = timezone.now()
-        free = self.filter(state__in=Job.OPEN).filter(Q(lease=None) | Q(lease__lt=now))
-        for job in free.order_by("pk")[:5]:
-            mine = free.filter(pk=job.pk)
-            if mine.update(lease=now + LEASE, state=Job.State.RUNNING):
-                job.refresh_from_db()
-                return job
-        return None
-
     def forget_old(self) -> None:
         self.filter(finished_at__lt=timezone.now() - KEPT).delete()
 
 
-class Job(models.Model):
+class Job(Work):
     class Kind(models.TextChoices):
         LABEL = "label", "Add the label"
         UNLABEL = "unlabel", "Remove the label"
@@ -94,19 +74,10 @@ class Job(models.Model):
         STAR = "star", "Star"
         UNSTAR = "unstar", "Take the star away"
 
-    class State(models.TextChoices):
-        WAITING = "waiting", "Waiting"
-        RUNNING = "running", "Running"
-        FINISHED = "finished", "Done"
-        STOPPED = "stopped", "Stopped"
-        FAILED = "failed", "Failed"
-
-    OPEN = (State.WAITING, State.RUNNING)
     OF_COMPARISONS = (Kind.TRASH, Kind.RESTORE)
     OF_LABELS = (Kind.LABEL, Kind.UNLABEL)
 
     kind = models.CharField(max_length=10, choices=Kind)
-    state = models.CharField(max_length=10, choices=State, default=State.WAITING)
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="jobs")
     author = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="jobs"
@@ -116,10 +87,6 @@ class Job(models.Model):
     name = models.CharField(max_length=100, blank=True)  # of a label that is gone at the end
     total = models.PositiveIntegerField()
     done = models.PositiveIntegerField(default=0)
-    error = models.TextField(blank=True)
-    lease = models.DateTimeField(null=True)
-    created_at = models.DateTimeField(default=timezone.now, editable=False)
-    finished_at = models.DateTimeField(null=True)
 
     objects = JobQuerySet.as_manager()
 
@@ -129,23 +96,16 @@ class Job(models.Model):
     def get_absolute_url(self) -> str:
         return reverse("job", args=[self.pk])
 
-    @property
-    def open(self) -> bool:
-        return self.state in self.OPEN
-
     def step(self) -> bool:
         """One batch; False when the job has ended. Raises nothing that another try would mend."""
         with transaction.atomic():
-            going = Job.objects.filter(pk=self.pk, state__in=self.OPEN)
-            if not going.update(lease=timezone.now() + LEASE):
+            if not self.going().update(lease=lease()):
                 return False  # stopped meanwhile
             worked = self._merge() if self.kind == self.Kind.MERGE else self._batch()
             if worked is None:
-                now = timezone.now()
-                going.update(state=self.State.FINISHED, finished_at=now, lease=None)
-                self.state, self.finished_at = self.State.FINISHED, now
+                self.close(self.State.FINISHED)
                 return False
-            going.update(done=F("done") + worked)
+            self.going().update(done=F("done") + worked)
             self.done += worked
         return True
 
@@ -157,9 +117,7 @@ class Job(models.Model):
         self._end(self.State.FAILED, said)
 
     def _end(self, state: str, said: str = "") -> None:
-        going = Job.objects.filter(pk=self.pk, state__in=self.OPEN)
-        if going.update(state=state, finished_at=timezone.now(), lease=None, error=said):
-            self.state, self.error = state, said
+        if self.close(state, said):
             self.batches.all().delete()
 
     def _batch(self) -> int | None:

@@ -3,47 +3,28 @@
 import json
 import uuid
 from collections.abc import Sequence
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
 from django.urls import reverse
 from django.utils import timezone
 
-from playground.models.teams import Membership, Team, User
+from playground.models.teams import Membership, Team
+from playground.models.work import KEPT, Work, WorkQuerySet, lease
 
-LEASE = timedelta(seconds=30)  # after which another process takes an import over
-KEPT = timedelta(days=7)  # that one that has ended is listed
 MOST_PROBLEMS = 100  # bad lines that are named; the others are counted
 
 
-class TransferQuerySet(models.QuerySet["Transfer"]):
-    def visible_to(self, user: User) -> Any:
-        """Own ones in the current team: what they found may be private."""
-        membership = user.membership()
-        if membership is None:
-            return self.none()
-        return self.filter(team_id=membership.team_id, author=user)
-
-    def take(self) -> "Transfer | None":
-        """The oldest import that nobody works on; from now on it is ours for `LEASE`."""
-        now = timezone.now()
-        free = self.filter(kind=Transfer.Kind.IMPORT, state__in=Transfer.OPEN)
-        free = free.filter(Q(lease=None) | Q(lease__lt=now))
-        for found in free.order_by("pk")[:5]:
-            taken = {"lease": now + LEASE, "state": Transfer.State.RUNNING}
-            if free.filter(pk=found.pk).update(**taken):
-                found.refresh_from_db()
-                return found
-        return None
+class TransferQuerySet(WorkQuerySet["Transfer"]):
+    def imports(self) -> "TransferQuerySet":
+        return self.filter(kind=Transfer.Kind.IMPORT)
 
     def hold(self, transfer: "Transfer") -> bool:
         """Take this one, unless somebody was first."""
         free = self.filter(pk=transfer.pk, lease=None, state=Transfer.State.WAITING)
-        return bool(free.update(lease=timezone.now() + LEASE, state=Transfer.State.RUNNING))
+        return bool(free.update(lease=lease(), state=Transfer.State.RUNNING))
 
     def forget_old(self) -> None:
         for found in self.filter(created_at__lt=timezone.now() - KEPT).exclude(
@@ -53,22 +34,12 @@ class TransferQuerySet(models.QuerySet["Transfer"]):
             found.delete()
 
 
-class Transfer(models.Model):
+class Transfer(Work):
     class Kind(models.TextChoices):
         EXPORT = "export", "Export"
         IMPORT = "import", "Import"
 
-    class State(models.TextChoices):
-        WAITING = "waiting", "Waiting"
-        RUNNING = "running", "Running"
-        FINISHED = "finished", "Done"
-        STOPPED = "stopped", "Stopped"
-        FAILED = "failed", "Failed"
-
-    OPEN = (State.WAITING, State.RUNNING)
-
     kind = models.CharField(max_length=10, choices=Kind)
-    state = models.CharField(max_length=10, choices=State, default=State.WAITING)
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="transfers")
     author = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="transfers"
@@ -85,10 +56,6 @@ class Transfer(models.Model):
     skipped = models.PositiveBigIntegerField(default=0)  # that the team had already
     bad = models.PositiveBigIntegerField(default=0)  # lines that could not be taken
     problems = models.TextField(blank=True)  # JSON: [[line, sentence]…]
-    error = models.TextField(blank=True)
-    lease = models.DateTimeField(null=True)
-    created_at = models.DateTimeField(default=timezone.now, editable=False)
-    finished_at = models.DateTimeField(null=True)
 
     objects = TransferQuerySet.as_manager()
 
@@ -97,10 +64,6 @@ class Transfer(models.Model):
 
     def get_absolute_url(self) -> str:
         return reverse("transfer", args=[self.pk])
-
-    @property
-    def open(self) -> bool:
-        return self.state in self.OPEN
 
     @property
     def silent(self) -> bool:
@@ -145,27 +108,23 @@ class Transfer(models.Model):
 
     def beat(self, **values: Any) -> bool:
         """Save how far it is; False where it was stopped meanwhile."""
-        going = Transfer.objects.filter(pk=self.pk, state__in=self.OPEN)
         values |= {name: getattr(self, name) for name in ("done", "runs", "skipped", "bad")}
         values |= {"problems": self.problems, "place": self.place}
-        return bool(going.update(lease=timezone.now() + LEASE, **values))
+        return bool(self.going().update(lease=lease(), **values))
 
     def release(self) -> None:
         """Whoever comes first goes on."""
-        Transfer.objects.filter(pk=self.pk, state__in=self.OPEN).update(lease=None)
+        self.going().update(lease=None)
 
     def begin(self, total: int | None) -> None:
         """From the start, also where it was done before."""
         self.state, self.total, self.error = self.State.RUNNING, total, ""
         self.done = self.runs = 0
-        self.lease, self.finished_at = timezone.now() + LEASE, None
+        self.lease, self.finished_at = lease(), None
         self.save()
 
     def end(self, state: str, said: str = "") -> None:
-        going = Transfer.objects.filter(pk=self.pk, state__in=self.OPEN)
-        ended = {"state": state, "error": said, "finished_at": timezone.now(), "lease": None}
-        if going.update(**ended):
-            self.state, self.error = state, said
+        self.close(state, said)
         if self.kind == self.Kind.IMPORT:
             self.remove_file()
 
