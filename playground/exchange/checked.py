@@ -10,6 +10,7 @@ from django.core.exceptions import ValidationError
 
 from playground.completion import CompletionRequest, RunStatus, storable
 from playground.exchange.given import LARGEST, BadLine, Given
+from playground.exchange.shapes import is_id, is_stretch, is_text, is_texts, is_token
 from playground.models.annotations import BEST, clean_comment
 from playground.models.choices import packed
 from playground.models.labels import clean_label, key_of
@@ -58,7 +59,7 @@ def _axes(axes: Any) -> dict[str, Any]:
     given = Given(axes, "axes")
     names = [*given.list("fields"), *given.list("names")]
     rows = given.list("rows")
-    if not all(map(_is_text, names)) or not all(map(_is_texts, rows)):
+    if not all(map(is_text, names)) or not all(map(is_texts, rows)):
         raise BadLine("“axes” is no sweep.")
     return axes if isinstance(axes, dict) else {}
 
@@ -67,13 +68,9 @@ def _coordinates(coordinates: Any) -> dict[str, Any]:
     given = Given(coordinates, "coordinates")
     given.count("row", LARGEST)
     given.count("repeat", LARGEST)
-    if not _is_texts(given.get("values") or {}):
+    if not is_texts(given.get("values") or {}):
         raise BadLine("“coordinates” are no place on the axes.")
     return coordinates if isinstance(coordinates, dict) else {}
-
-
-def _is_texts(value: Any) -> bool:
-    return isinstance(value, dict) and all(map(_is_text, [*value, *value.values()]))
 
 
 def run_of(line: Mapping[str, Any]) -> RunDraft:
@@ -163,13 +160,9 @@ def _object(given: Given, name: str) -> str:
 def _lessons(given: Given) -> str:
     lessons = given.list("lessons")
     for each in lessons:
-        if not (isinstance(each, list) and len(each) == 3 and all(_is_text(one) for one in each)):
+        if not (isinstance(each, list) and len(each) == 3 and all(is_text(one) for one in each)):
             raise BadLine("“lessons” holds what is no lesson.")
     return json.dumps(lessons) if lessons else ""
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str) and value == storable(value)
 
 
 def _request(given: Given) -> CompletionRequest:
@@ -215,15 +208,11 @@ def _prompt(value: Any) -> Any:
         return ""
     rows = value if isinstance(value, list) else [value]
     texts = all(isinstance(each, str) for each in rows)
-    ids = isinstance(value, list) and all(map(_is_id, rows))
-    lists = all(isinstance(each, list) and all(map(_is_id, each)) for each in rows)
+    ids = isinstance(value, list) and all(map(is_id, rows))
+    lists = all(isinstance(each, list) and all(map(is_id, each)) for each in rows)
     if not (texts or ids or (isinstance(value, list) and lists)):
         raise BadLine("“prompt” is no prompt.")
     return value
-
-
-def _is_id(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _choice(given: Given) -> dict[str, Any]:
@@ -234,9 +223,9 @@ def _choice(given: Given) -> dict[str, Any]:
     _tried(lambda: [call["function"]["name"] for call in json.loads(calls or "[]")], "Bad call.")
     reason = given.get("finish_reason")
     logprobs, timeline = given.list("logprobs"), given.list("timeline")
-    if not all(_is_stretch(each) for each in timeline):
+    if not all(is_stretch(each) for each in timeline):
         raise BadLine("“timeline” holds what is not [milliseconds, characters].")
-    if not all(_is_token(each) for each in logprobs):
+    if not all(is_token(each) for each in logprobs):
         raise BadLine("“logprobs” holds what is no token.")
     return {
         "index": index,
@@ -247,27 +236,6 @@ def _choice(given: Given) -> dict[str, Any]:
         "packed_logprobs": packed(logprobs),
         "packed_timeline": packed(timeline),
     }
-
-
-def _is_stretch(value: Any) -> bool:
-    return isinstance(value, list) and len(value) == 2 and all(map(_is_number, value))
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e15
-
-
-def _is_token(value: Any, levels: int = 1) -> bool:
-    """In the normal form of `providers/logprobs.py`."""
-    if not (isinstance(value, dict) and isinstance(value.get("token"), str)):
-        return False
-    logprob, in_bytes, top = value.get("logprob"), value.get("bytes"), value.get("top", [])
-    good = logprob is None or _is_number(logprob)
-    good = good and (
-        in_bytes is None or (isinstance(in_bytes, list) and all(map(_is_id, in_bytes)))
-    )
-    below = isinstance(top, list) and all(_is_token(each, levels - 1) for each in top)
-    return good and (below if levels else not top)
 
 
 def _labels(given: Given) -> list[str]:
@@ -304,7 +272,7 @@ def _comment(given: Given) -> dict[str, Any]:
 def _pairs(given: Given) -> list[tuple[str, str]]:
     pairs = given.list("pairs")
     for pair in pairs:
-        good = isinstance(pair, list) and len(pair) == 2 and all(map(_is_text, pair))
+        good = isinstance(pair, list) and len(pair) == 2 and all(map(is_text, pair))
         if not good or not 0 < len(pair[0]) <= LONGEST_KEY or len(pair[1]) > LONGEST_TEXT:
             raise BadLine("“pairs” holds what is no pair of a key and a value.")
     if len(pairs) > MOST_PAIRS:
