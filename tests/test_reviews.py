@@ -7,8 +7,11 @@ import pytest
 from django.core.exceptions import ValidationError
 from django.test import Client
 from django.urls import reverse
+from django.utils.html import escape
 
-from playground.models import Label, Membership, Queue, Rating, Run, RunLabel, User
+from playground.exchange.exporting import written
+from playground.exchange.source import Selection
+from playground.models import Label, Membership, Panel, Queue, Rating, Run, RunLabel, User
 from tests.runs import make_run
 
 
@@ -181,6 +184,34 @@ def test_the_pane_shows_the_whole_prompt_and_output(page: Client, alice: User) -
     assert "END-OF-PROMPT" in text
     assert "END-OF-OUTPUT" in text
     assert "<b>" not in text.partition("Text of the output")[2].partition("</div>")[0]
+
+
+CODE = """() => a && b < c "q" 'r' &lt; é"""
+
+
+def test_code_is_escaped_once_wherever_it_is_reviewed(page: Client, alice: User, bob: User) -> None:
+    """And not at all in what goes out as a file."""
+    fence = f"```\n{CODE}\n```"
+    one, other = (make_run(alice, CODE, fence, model=model) for model in "mn")
+    RunLabel.objects.put([one.pk], Label.objects.named(one.team_id, [CODE]))
+    queue = Queue.objects.begin(membership(alice), CODE, [one.pk])
+    panel = Panel.objects.begin(membership(alice), CODE, [one.pk, other.pk])
+    for address in (
+        reverse("reviews"),
+        reverse("queue", args=[queue.pk]),
+        reverse("panel", args=[panel.pk]),
+        reverse("compare") + f"?runs={one.pk},{other.pk}",
+    ):
+        text = page.get(address).content.decode()
+        assert escape(CODE) in text, address
+        assert CODE not in text
+        assert escape(escape(CODE)) not in text
+    for layout in ("csv", "markdown"):
+        parts = [part for part, _ in written(bob, Selection.now(), layout)]
+        found = b"".join(parts).decode()
+        assert (CODE.replace('"', '""') if layout == "csv" else CODE) in found
+    lines = b"".join(part for part, _ in written(bob, Selection.now(), "jsonl")).splitlines()
+    assert json.loads(lines[2])["choices"][0]["text"] == fence
 
 
 def test_deleting_a_queue_keeps_its_runs(
