@@ -364,3 +364,16 @@ def test_any_stretch_is_covered_once() -> None:
 def test_parts_come_to_the_whole() -> None:
     halves = [Figures(runs=2), Figures(runs=3)]
     assert together(halves).runs == 5
+
+
+def test_few_runs_of_many_are_read_one_by_one(alice: User, bob: User, monkeypatch: Any) -> None:
+    """Of a team with many runs, somebody who sees few of them."""
+    monkeypatch.setattr(module, "FEW", 2)
+    for _ in range(3):
+        make_run(bob, created_at=BEGIN, visibility="private")
+    make_run(alice, created_at=BEGIN)
+    sum_up()
+    query = parse("", date(2026, 4, 3))
+    of_alice, of_bob = (groups_of(Finder(user, query), PERIOD) for user in (alice, bob))
+    assert (of_alice.rolled_up, of_alice.whole.runs) == (False, 1)
+    assert (of_bob.rolled_up, of_bob.whole.runs) == (True, 4)
