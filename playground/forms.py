@@ -20,7 +20,8 @@ from playground.completion import CompletionRequest
 from playground.inputs import Given, Problem
 from playground.models import Connection, User
 from playground.models.labels import clean_label
-from playground.models.runs import Visibility, letter
+from playground.models.runs import letter
+from playground.models.visible import Visibility
 from playground.parameters import OPERATIONS, Api
 from playground.rows import Rows, fill, read_rows
 

@@ -6,7 +6,7 @@ from django.core.exceptions import ValidationError
 from playground.completion import CompletionRequest
 from playground.models import Comment, Comparison, Connection, Process, Rating, Run, User
 from playground.models.annotations import LONGEST_COMMENT
-from playground.models.runs import Visibility
+from playground.models.visible import Visibility
 from tests.conftest import request_to
 
 

@@ -15,8 +15,9 @@ from playground.models.annotations import BEST, clean_comment
 from playground.models.choices import packed
 from playground.models.labels import clean_label, key_of
 from playground.models.pairs import MOST as MOST_PAIRS
-from playground.models.runs import Visibility, preview
+from playground.models.runs import preview
 from playground.models.search import LONGEST_KEY, LONGEST_TEXT
+from playground.models.visible import Visibility
 
 
 @dataclass

@@ -7,6 +7,7 @@ from playground.models.ballots import Ballot, Judge
 from playground.models.blocks import Block, BlockTally
 from playground.models.choices import Choice
 from playground.models.chores import Chore
+from playground.models.comparisons import Comparison
 from playground.models.connections import Connection
 from playground.models.counts import LabelTally, Tally
 from playground.models.drafts import Draft
@@ -25,7 +26,7 @@ from playground.models.prices import Price
 from playground.models.processes import Process
 from playground.models.retention import Retention
 from playground.models.reviews import Queue, QueueItem
-from playground.models.runs import Comparison, Run, RunEvent
+from playground.models.runs import Run, RunEvent
 from playground.models.search import RunFact, SearchText
 from playground.models.seen import Seen
 from playground.models.shares import Share

@@ -11,8 +11,9 @@ from django.utils import timezone
 
 from playground.completion import storable
 from playground.models.labels import Label
-from playground.models.runs import Named, Run
+from playground.models.runs import Run
 from playground.models.teams import Membership, User
+from playground.models.visible import Named
 
 LONGEST_COMMENT = 10_000  # characters
 BEST = 5

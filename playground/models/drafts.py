@@ -11,7 +11,7 @@ from django.db import IntegrityError, models, transaction
 from django.db.models import F, Q
 from django.utils import timezone
 
-from playground.models.runs import Comparison
+from playground.models.comparisons import Comparison
 from playground.models.teams import User
 
 MOST_KEPT = 10  # replaced drafts of one person

@@ -14,8 +14,9 @@ from django.db.models import Exists, F, OuterRef
 from django.urls import reverse
 from django.utils import timezone
 
+from playground.models.comparisons import Comparison
 from playground.models.labels import Label, RunLabel
-from playground.models.runs import Comparison, Run
+from playground.models.runs import Run
 from playground.models.teams import Membership, Team
 from playground.models.work import KEPT, Work, WorkQuerySet, lease
 

@@ -13,12 +13,13 @@ from django.utils import timezone
 
 from playground.axes import Place
 from playground.completion import CompletionRequest
+from playground.models.comparisons import Comparison, queued
 from playground.models.connections import Connection
 from playground.models.gate import check
 from playground.models.labels import Label, RunLabel
 from playground.models.prices import PriceBook
 from playground.models.processes import Process
-from playground.models.runs import Comparison, Run
+from playground.models.runs import Run
 from playground.models.teams import Membership
 
 
@@ -58,7 +59,7 @@ def join(
     prices = PriceBook(connection for connection, _ in columns)
     made = []
     for (connection, request), place in zip(columns, places, strict=True):
-        run = Run.queued(locked, 0, connection, request, owner, place)
+        run = queued(locked, 0, connection, request, owner, place)
         run.created_at = timezone.now()
         run.author_id = membership.user_id
         run.price_at(prices.rates(connection, request.model))

@@ -12,10 +12,12 @@ from django.db import models, transaction
 from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
+from playground.models.comparisons import Comparison
 from playground.models.labels import Label, RunLabel
 from playground.models.live import LIVE
-from playground.models.runs import Comparison, Run, Visibility
+from playground.models.runs import Run
 from playground.models.teams import Team
+from playground.models.visible import Visibility
 
 BATCH = 100  # comparisons that one step moves, or runs that one step erases
 MOST_DAYS = 3650

@@ -10,8 +10,9 @@ from django.db.models import Count, Exists, OuterRef, Q
 from django.utils import timezone
 
 from playground.completion import storable
-from playground.models.runs import Run, Visibility
+from playground.models.runs import Run
 from playground.models.teams import Membership, User
+from playground.models.visible import Visibility
 
 LONGEST_NAME = 120  # characters
 MOST = 2_000  # runs of one queue

@@ -17,8 +17,10 @@ from django.utils import timezone
 
 from playground import parameters
 from playground.completion import CompletionRequest
-from playground.models.runs import Comparison, Run, Visibility
+from playground.models.comparisons import Comparison
+from playground.models.runs import Run
 from playground.models.teams import Team, User
+from playground.models.visible import Visibility
 
 # Parameters that say who asked.
 PERSONAL = {"user", "metadata", "safety_identifier", "prompt_cache_key"}

@@ -10,9 +10,10 @@ from django.utils import timezone
 from playground.models.annotations import Comment
 from playground.models.labels import Label, RunLabel
 from playground.models.live import LIVE
-from playground.models.runs import Run, Visibility
+from playground.models.runs import Run
 from playground.models.search import RunFact, SearchText
 from playground.models.teams import User
+from playground.models.visible import Visibility
 from playground.query import Filter
 
 FEW = 10_000  # runs that a source names at most

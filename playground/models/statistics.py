@@ -29,8 +29,9 @@ from playground.models.counts import (
 )
 from playground.models.finder import Finder
 from playground.models.labels import RunLabel
-from playground.models.runs import Run, Visibility
+from playground.models.runs import Run
 from playground.models.tallies import Stale
+from playground.models.visible import Visibility
 from playground.periods import Period
 
 FEW = 10_000  # runs that are read one by one in any case

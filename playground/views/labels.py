@@ -8,7 +8,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from playground.models import Job, Label, Membership
 from playground.models.jobs import labelled_elsewise
-from playground.models.runs import Visibility
+from playground.models.visible import Visibility
 from playground.views import Request
 
 JOBS_SHOWN = 20

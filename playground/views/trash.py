@@ -10,7 +10,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from playground.database import wait_for
 from playground.models import Comparison, Label, Membership, Retention, Run
-from playground.models.runs import Visibility
+from playground.models.visible import Visibility
 from playground.runner import runner
 from playground.views import Request
 

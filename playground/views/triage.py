@@ -16,7 +16,7 @@ from django.views.decorators.http import require_POST
 from playground.models import Comparison, Label, QueueItem, Rating, Run, RunLabel, User
 from playground.models.annotations import clean_rating
 from playground.models.labels import clean_label, key_of
-from playground.models.runs import Visibility
+from playground.models.visible import Visibility
 from playground.views import Request
 from playground.views.rows import comparison_rows, run_rows
 from playground.views.selection import noticed, rows_of, runs_of

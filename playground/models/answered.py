@@ -1,0 +1,49 @@
+"""What came back for a request: its error, tokens, times and what the provider said beside."""
+
+import json
+from typing import Any
+
+from django.db import models
+
+from playground.lessons import Lesson
+
+
+class Answered(models.Model):
+    error_kind = models.CharField(max_length=20, blank=True)
+    error_message = models.TextField(blank=True)
+    error_status = models.PositiveIntegerField(null=True)
+    warnings = models.TextField(blank=True)  # one a line
+    lessons = models.TextField(blank=True)  # JSON: what the backend ignored or refused
+    prompt_tokens = models.PositiveBigIntegerField(null=True)
+    completion_tokens = models.PositiveBigIntegerField(null=True)
+    usage = models.TextField(blank=True)  # as the provider sent it
+    metadata = models.TextField(blank=True)
+    first_token_ms = models.FloatField(null=True)  # since the request was sent
+    total_ms = models.FloatField(null=True)
+
+    class Meta:
+        abstract = True
+
+    @property
+    def warning_list(self) -> list[str]:
+        return self.warnings.splitlines()
+
+    @property
+    def lesson_list(self) -> list[Lesson]:
+        return [Lesson(*each) for each in json.loads(self.lessons)] if self.lessons else []
+
+    @property
+    def usage_value(self) -> dict[str, Any] | None:
+        return json.loads(self.usage) if self.usage else None
+
+    @property
+    def metadata_value(self) -> dict[str, Any]:
+        return json.loads(self.metadata) if self.metadata else {}
+
+    @property
+    def tokens_per_second(self) -> float | None:
+        """Of the time after the first token; None where it cannot be told."""
+        if not self.completion_tokens or self.total_ms is None or self.first_token_ms is None:
+            return None
+        seconds = (self.total_ms - self.first_token_ms) / 1000
+        return (self.completion_tokens - 1) / seconds if seconds > 0.001 else None
