@@ -150,11 +150,13 @@ if [ -f "$etc/playground.env" ] && grep -q '^OIDC_ISSUER=..*' "$etc/playground.e
     OIDC_ISSUER=yes
     export OIDC_ISSUER
 fi
+# One environment for all versions with the same dependencies.
 venv=$app/venvs/$(cksum <"$release/$lock" | tr ' ' -)
-mkdir -p "$venv"
-ln -sfn "$venv" "$release/.venv"
-say "Preparing the Python environment"
-(cd "$release" && sh deploy/venv.sh)
+if [ ! -d "$venv" ]; then
+    (cd "$release" && sh deploy/venv.sh)
+    mv "$release/.venv" "$venv"
+fi
+ln -s "$venv" "$release/.venv"
 "$release/.venv/bin/python" -m compileall -q "$release/playground" || true
 
 # --- Settings and secrets; kept apart from the data, so that a copy of one does not open the other ---

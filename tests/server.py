@@ -138,7 +138,12 @@ class Server:
     def _end(self, how: signal.Signals) -> int:
         assert self.process
         self.process.send_signal(how)
-        code = self.process.wait(timeout=30)
+        return self.ended()
+
+    def ended(self) -> int:
+        """Waits for the end; the exit code."""
+        assert self.process
+        code = self.process.wait(timeout=60)
         self._reader.join(5)
         if self.process.stdout:
             self.process.stdout.close()
