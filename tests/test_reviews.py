@@ -1,6 +1,7 @@
 """Review queues and triage: progress, assignment, every action and its undo."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -165,6 +166,26 @@ def test_items_are_taken_and_assigned(
     assert queue.items.filter(assignee=bob).count() == 2
     mine = page.get(reverse("queue", args=[queue.pk]) + "?show=mine").content.decode()
     assert ("Prompt 0" in mine, "Prompt 1" in mine) == (False, True)
+
+
+def test_every_page_counts_what_is_assigned_to_its_reader(
+    page: Client, queue: Queue, runs: list[Run], bob: User, alice: User
+) -> None:
+    def said() -> str:
+        html = page.get(reverse("reviews")).content.decode()
+        return "".join(re.findall(r'>Review<span class="count[^>]+>(\d+)<', html))
+
+    assert said() == ""
+    queue.items.update(assignee=bob)
+    assert said() == "3"
+    Rating.objects.give(runs[0], alice, 4)
+    assert said() == "2"
+    queue.items.get(run=runs[1]).skip(bob)
+    assert said() == "1"
+    runs[2].comparison.trash()
+    assert said() == ""
+    page.force_login(alice)
+    assert said() == ""
 
 
 def test_nobody_outside_the_team_is_assigned(

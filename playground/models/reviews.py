@@ -116,6 +116,11 @@ class QueueItemQuerySet(models.QuerySet["QueueItem"]):
     def waiting(self) -> Any:
         return self.filter(skipped_at=None, run__rating=None)
 
+    def waiting_for(self, membership: Membership) -> Any:
+        """Assigned to this member; of the runs that they may see."""
+        mine = self.waiting().filter(assignee=membership.user_id)
+        return mine.filter(open_to(membership, "run__"))
+
     def take(self, user: User, count: int) -> int:
         """Assign the next `count` that wait for nobody yet; how many there were."""
         free = self.waiting().filter(assignee=None).order_by("position")

@@ -2,12 +2,25 @@
 
 from django import template
 
+from playground.models import Membership, QueueItem
+
 register = template.Library()
 
 # Landis and Koch 1977, https://doi.org/10.2307/2529310
 WORDS = ((0.8, "almost perfect"), (0.6, "substantial"), (0.4, "moderate"), (0.2, "fair"))
 
 NTH = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
+
+MOST_WAITING = 99  # that are counted; every page does
+
+
+@register.simple_tag
+def reviews_waiting(membership: Membership | None) -> str:
+    """How many runs are assigned to a member and not reviewed yet; "" where none. One query."""
+    if membership is None:
+        return ""
+    count = QueueItem.objects.waiting_for(membership)[: MOST_WAITING + 1].count()
+    return f"{MOST_WAITING}+" if count > MOST_WAITING else str(count or "")
 
 
 @register.filter
