@@ -1,6 +1,6 @@
 """The admin site itself: for staff, and with the second step where it is asked for."""
 
-from typing import Any
+from typing import Any, cast
 
 from django.contrib import admin
 from django.contrib.auth.views import redirect_to_login
@@ -8,6 +8,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 
+from playground.views import Request
+from playground.views.account import log_out
 from playground.views.entrance import second_step_first
 
 
@@ -19,6 +21,17 @@ class Site(admin.AdminSite):
 
     def has_permission(self, request: HttpRequest) -> bool:
         return super().has_permission(request) and second_step_first(request) is None
+
+    def password_change(self, request: HttpRequest, extra_context: Any = None) -> Any:
+        """There is one page for it, which counts guesses and ends other logins."""
+        return redirect("password")
+
+    def password_change_done(self, request: HttpRequest, extra_context: Any = None) -> Any:
+        return redirect("password")
+
+    def logout(self, request: HttpRequest, extra_context: Any = None) -> Any:
+        """As everywhere, so that it is in the audit log."""
+        return log_out(cast(Request, request))
 
     def login(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         """There is one door, with one count of attempts; here it is only said who may enter."""

@@ -66,9 +66,9 @@ class InvitationAdmin(admin.ModelAdmin):
 
     def get_form(self, request: HttpRequest, *arguments: Any, **more: Any) -> Any:
         form = super().get_form(request, *arguments, **more)
-        uses = form.base_fields["most_uses"]
-        uses.widget.attrs |= {"min": 1, "max": MOST_USES}
-        uses.help_text = f"1 to {MOST_USES}; the link is good for seven days."
+        if uses := form.base_fields.get("most_uses"):  # not where one may only look
+            uses.widget.attrs |= {"min": 1, "max": MOST_USES}
+            uses.help_text = f"1 to {MOST_USES}; the link is good for seven days."
         return form
 
     def save_model(self, request: HttpRequest, obj: Invitation, form: Any, change: bool) -> None:

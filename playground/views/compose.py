@@ -83,7 +83,7 @@ def _page(user: User, found: Comparison | None, runs: Sequence[Run]) -> dict[str
         "refusal": refusal(membership, connections),
         "backends": _backends(membership),
         "limit": settings.MAX_BODY,
-        "notices": all_notices() if user.is_staff else [],
+        "notices": all_notices() if user.has_perm("playground.view_connection") else [],
         "priced": Price.objects.filter(
             connection__in=[each["id"] for each in connections]
         ).exists(),

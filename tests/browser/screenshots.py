@@ -394,6 +394,14 @@ def run(page: Page, root: str) -> None:
     page.wait_for_selector(".col")
 
 
+def visit(path: str) -> Callable[[Page, str], None]:
+    def go(page: Page, root: str) -> None:
+        page.goto(urljoin(root, path))
+        page.wait_for_load_state("networkidle")
+
+    return go
+
+
 def admin(path: str) -> Callable[[Page, str], None]:
     return lambda page, root: void(page.goto(urljoin(root, f"admin/{path}")))
 
@@ -587,6 +595,15 @@ STATES: dict[str, Callable[[Page, str], None]] = {
     "admin-rotation": admin_rotation,
     "admin-list": admin("playground/connection/"),
     "admin-audit": admin("playground/auditentry/"),
+    "admin-limits": admin("playground/limit/add/"),
+    "admin-people": admin("playground/user/"),
+    "admin-person": admin("playground/user/1/change/"),
+    "admin-invitation": admin("playground/invitation/add/"),
+    "people-team": visit("team/"),
+    "people-sessions": visit("sessions/"),
+    "people-two-factor": visit("two-factor/"),
+    "people-password": visit("password/"),
+    "people-confirm": visit("confirm/"),
     "login": login,
 }
 
