@@ -446,7 +446,7 @@ def test_a_page_with_names_that_was_opened_before_sets_votes_aside(
         "history": [reverse("history") + "?whose=team"],
         "history_unfold": [reverse("history_unfold", args=[run.comparison_id]) for run in runs],
         "history_preview": [reverse("history_preview", args=[pk]) for pk in ids],
-        "compare": [reverse("compare") + f"?runs={everything}"],
+        "compare": [reverse("compare") + "?rows=" + ",".join(f"run-{pk}" for pk in ids)],
         "difference": [reverse("difference") + f"?ids={everything}"],
         "run_sent": [reverse("run_sent", args=[pk]) for pk in ids],
         "queue": [reverse("queue", args=[queue.pk])],

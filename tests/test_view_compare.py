@@ -45,8 +45,8 @@ def page(client: Client, bob: User) -> Client:
 
 
 def compare(client: Client, *runs: Run, **state: str) -> Any:
-    ids = ",".join(str(run.pk) for run in runs)
-    return client.get(reverse("compare"), {"runs": ids, **state})
+    rows = ",".join(f"run-{run.pk}" for run in runs)
+    return client.get(reverse("compare"), {"rows": rows, **state})
 
 
 def lines(answer: Any) -> dict[str, Any]:
@@ -123,8 +123,18 @@ def test_rows_of_the_history_become_their_runs(page: Client, runs: list[Run], al
     beside = make_run(alice, comparison=runs[0].comparison)
     rows = f"comparison-{runs[0].comparison_id},run-{runs[2].pk}"
     answer = page.get(reverse("compare"), {"rows": rows})
-    wanted = f"{runs[0].pk}%2C{beside.pk}%2C{runs[2].pk}"
-    assert answer["Location"] == f"{reverse('compare')}?runs={wanted}"
+    wanted = f"run-{runs[0].pk},run-{beside.pk},run-{runs[2].pk}"
+    assert answer["Location"] == f"{reverse('compare')}?rows={wanted}"
+
+
+def test_of_more_runs_than_stand_side_by_side_it_shows_the_first_and_says_so(
+    page: Client, alice: User
+) -> None:
+    made = [make_run(alice, f"Bird {number}") for number in range(14)]
+    rows = [f"comparison-{run.comparison_id}" for run in made]
+    answer = page.get(reverse("compare"), {"row": rows}, follow=True)
+    assert [run.pk for run in answer.context["runs"]] == [run.pk for run in made[:12]]
+    assert "The first 12 of 14 runs" in answer.text
 
 
 def test_what_may_not_be_seen_is_not_there(page: Client, runs: list[Run], alice: User) -> None:
@@ -135,9 +145,9 @@ def test_what_may_not_be_seen_is_not_there(page: Client, runs: list[Run], alice:
     assert compare(page, hidden).status_code == 404
 
 
-@pytest.mark.parametrize("ids", ["x", "1,-2", ",".join(map(str, range(13))), "9" * 30])
-def test_what_is_no_list_of_runs_is_not_found(page: Client, ids: str) -> None:
-    assert page.get(reverse("compare"), {"runs": ids}).status_code == 404
+@pytest.mark.parametrize("rows", ["x", "run-1,-2", "1,2", "run-" + "9" * 30, "comparison-9999"])
+def test_what_is_no_list_of_rows_is_not_found(page: Client, rows: str) -> None:
+    assert page.get(reverse("compare"), {"rows": rows}).status_code == 404
 
 
 def test_without_runs_it_says_how_to_choose_some(page: Client) -> None:

@@ -17,6 +17,7 @@ from playground.models import Choice, Run
 from playground.parameters import Json
 from playground.templatetags.playground_tags import backend, duration, speed, status_word
 from playground.views import Request
+from playground.views.bulk import is_id
 from playground.views.difference import shown as difference_of
 from playground.views.selection import ids_of, noticed, rows_of
 
@@ -75,22 +76,27 @@ FIGURES = (
 
 @require_GET
 def compare(request: Request) -> HttpResponse:
-    """`runs`: 1,2,3 in this order; `base`: the baseline, else the first; `only`: what differs."""
-    if "rows" in request.GET or "row" in request.GET:
-        ids = ids_of(request.user, rows_of(request.GET))[:MOST]
-        return redirect(f"{request.path}?{urlencode({'runs': ','.join(map(str, ids))})}")
-    ids = _ids(request.GET.get("runs", ""))
-    found = Run.objects.visible_to(request.user).filter(pk__in=ids)
-    by_id = {run.pk: run for run in found.select_related("author", "comparison")}
-    runs = [by_id[pk] for pk in ids if pk in by_id]
-    if ids and not runs:
+    """`rows`: selected rows, in this order; `base`: the baseline, else the first; `only`: what
+    differs. A comparison among the rows becomes its runs, in the address too."""
+    rows = rows_of(request.GET)
+    ids = ids_of(request.user, rows)
+    if len(ids) > MOST or "row" in request.GET or any(each.startswith("comp") for each in rows):
+        if not ids:
+            raise Http404
+        state = {"rows": _rows(ids[:MOST]), **({"of": len(ids)} if len(ids) > MOST else {})}
+        return redirect(f"{request.path}?{urlencode(state, safe=',')}")
+    by_id = Run.objects.select_related("author", "comparison").in_bulk(ids)
+    runs = [by_id[pk] for pk in ids]
+    if rows and not runs:
         raise Http404
     noticed(request.user, runs)
     typed = request.GET.get("base", "")
     base = next((run for run in runs if str(run.pk) == typed), runs[0] if runs else None)
     only = request.GET.get("only") == "1"
     context: dict[str, Any] = {"runs": runs, "base": base, "only": only, "most": MOST}
-    context["missing"] = len(ids) - len(runs)
+    of = request.GET.get("of", "")
+    context["missing"] = len(rows) - len(runs)
+    context["of"] = int(of) if is_id(of) else 0
     if base is not None and len(runs) > 1:
         context |= {
             "heads": [_head(run, runs, base, only) for run in runs],
@@ -101,15 +107,12 @@ def compare(request: Request) -> HttpResponse:
     return render(request, "compare.html", context)
 
 
-def _ids(text: str) -> list[int]:
-    ids = list(dict.fromkeys(each for each in text.split(",") if each))
-    if len(ids) > MOST or not all(e.isascii() and e.isdigit() and len(e) < 19 for e in ids):
-        raise Http404
-    return [int(each) for each in ids]
+def _rows(ids: Sequence[int]) -> str:
+    return ",".join(f"run-{pk}" for pk in ids)
 
 
 def _address(runs: Sequence[Run], base: Run, only: bool) -> str:
-    state = {"runs": ",".join(str(run.pk) for run in runs), "base": str(base.pk)}
+    state = {"rows": _rows([run.pk for run in runs]), "base": str(base.pk)}
     return "?" + urlencode({**state, "only": "1"} if only else state, safe=",")
 
 

@@ -116,7 +116,8 @@ def one_round(page: Page, root: str) -> None:
 
 
 def compare(page: Page, root: str) -> None:
-    page.goto(f"{root}compare/?runs={','.join(made()[4:7])}")
+    rows = ",".join(f"run-{pk}" for pk in made()[4:7])
+    page.goto(f"{root}compare/?rows={rows}")
 
 
 STATES: dict[str, Callable[[Page, str], None]] = {
