@@ -24,11 +24,12 @@ START = Key(datetime(1970, 1, 1, tzinfo=UTC), 0)
 
 @dataclass(frozen=True)
 class Selection:
-    """What is exported: the runs that a search finds, or those of some comparisons."""
+    """What is exported: the runs that a search finds, or selected ones."""
 
     typed: str = ""
     mine: bool = False
-    comparisons: tuple[int, ...] = ()
+    comparisons: tuple[int, ...] = ()  # with all their runs
+    runs: tuple[int, ...] = ()
     today: str = ""  # the day that `after:7d` counts from
     zone: str = ""  # in whose midnights days are meant
 
@@ -43,7 +44,8 @@ class Selection:
     @classmethod
     def from_json(cls, text: str) -> "Selection":
         found = json.loads(text)
-        return cls(**{**found, "comparisons": tuple(found["comparisons"])})
+        chosen = {name: tuple(found.get(name, ())) for name in ("comparisons", "runs")}
+        return cls(**{**found, **chosen})
 
     @property
     def query(self) -> query.Query:
@@ -58,8 +60,10 @@ class Walk:
         self.selection = selection
         parsed = selection.query
         mine = selection.mine and not parsed.names("user")
-        within = selection.comparisons or None
-        self.finder = Finder(user, parsed, mine=mine, single=True, within=within)
+        within = (selection.comparisons, selection.runs)
+        self.finder = Finder(
+            user, parsed, mine=mine, single=True, within=within if any(within) else None
+        )
         self.key: Key | None = START
         self.begun = timezone.now()
 

@@ -64,7 +64,8 @@ class Finder:
         *,
         mine: bool = False,
         single: bool = False,
-        within: Sequence[int] | None = None,  # only of these comparisons
+        # Only these: (comparisons with all their runs, runs).
+        within: tuple[Sequence[int], Sequence[int]] | None = None,
     ):
         self.user, self.query, self.mine, self.single = user, query, mine, single
         self.within = within
@@ -83,7 +84,8 @@ class Finder:
         if self.mine:
             found = found.filter(author_id=self.user.pk)
         if self.within is not None:
-            found = found.filter(comparison__in=self.within)
+            wholes, runs_alone = self.within
+            found = found.filter(Q(comparison__in=wholes) | Q(pk__in=runs_alone))
         for each in self.query.filters:
             wanted = condition(each, self.user)
             if wanted:

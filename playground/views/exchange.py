@@ -15,10 +15,12 @@ from playground.database import in_view
 from playground.exchange import importing
 from playground.exchange.exporting import NAMES, Export, ending, kind
 from playground.exchange.source import Selection, Walk
-from playground.models import Comparison, Membership, Transfer, User
+from playground.models import Membership, Transfer, User
 from playground.views import Request
 from playground.views.bulk import MOST_SELECTED, is_id
+from playground.views.selection import rows_of, runs_of
 
+KINDS = ("comparison", "run")  # of selected rows
 LISTED = 10  # transfers on a page
 AT_ONCE = 3  # batches of a small import that are done while one waits
 LAYOUTS = {
@@ -38,17 +40,18 @@ def _membership(request: Request) -> Membership:
 
 
 def _selection(request: Request, given: QueryDict) -> Selection:
-    """The search of the history's address, or `comparison` (many)."""
-    chosen = given.getlist("comparison")
-    if len(chosen) > MOST_SELECTED or not all(map(is_id, chosen)):
+    """The search of the history's address, or selected rows, or `comparison` (many)."""
+    rows = [*rows_of(given), *(f"comparison-{each}" for each in given.getlist("comparison"))]
+    if len(rows) > MOST_SELECTED or not all(is_id(row.partition("-")[2]) for row in rows):
         raise Http404
-    if chosen:
-        ids = sorted({int(each) for each in chosen})
-        visible = Comparison.objects.visible_to(request.user).filter(pk__in=ids)
-        found = sorted(visible.values_list("pk", flat=True))
+    if rows:
+        found = [row.partition("-") for row in runs_of(request.user, rows)]
         if not found:
             raise Http404
-        return Selection.now(comparisons=tuple(found))
+        ids = {name: [int(pk) for kind, _, pk in found if kind == name] for name in KINDS}
+        return Selection.now(
+            comparisons=tuple(sorted(ids["comparison"])), runs=tuple(sorted(ids["run"]))
+        )
     typed = storable(given.get("q", "")).strip()
     may_run = _membership(request).may_run
     mine = given.get("whose", "mine" if may_run else "team") != "team"
@@ -60,7 +63,7 @@ def _selection(request: Request, given: QueryDict) -> Selection:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def export(request: Request) -> HttpResponse:
-    """Choose a layout for `q` and `whose`, or for `comparison`s; with `layout` begin."""
+    """Choose a layout for `q` and `whose`, or for selected rows; with `layout` begin."""
     membership = _membership(request)
     given = request.POST if request.method == "POST" else request.GET
     selection = _selection(request, given)
