@@ -1,6 +1,7 @@
 """Labels in bulk, renamed and merged; trash in bulk: in batches, with the rights of now."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
@@ -244,11 +245,15 @@ def test_a_small_selection_is_done_at_once_a_large_one_goes_on(
 ) -> None:
     small, large = begun(bob, connection), begun(bob, connection, columns=BATCH)
     client.force_login(bob)
-    data = {"do": "label", "label": "stage=final", "comparison": [str(small.pk)]}
+    data: dict[str, Any] = {
+        "do": "label",
+        "value": "stage=final",
+        "row": [f"comparison-{small.pk}"],
+    }
     answer = client.post("/bulk/", data, headers=HTMX)
     assert answer["HX-Trigger"] == "changed"
     assert names(small.runs.get()) == {"stage=final"}
-    data["comparison"] = [str(small.pk), str(large.pk)]
+    data["row"] = [f"comparison-{small.pk}", f"comparison-{large.pk}"]
     answer = client.post("/bulk/", data, headers=HTMX)
     assert "HX-Trigger" not in answer
     assert 'hx-trigger="every 1s"' in answer.text
@@ -264,11 +269,11 @@ def test_what_is_not_understood_changes_nothing(
     made = begun(bob, connection)
     client.force_login(bob)
     for data in (
-        {"do": "explode", "comparison": [str(made.pk)]},
-        {"do": "label", "label": "x", "comparison": ["one"]},
-        {"do": "label", "label": "x", "comparison": ["9" * 30]},
+        {"do": "explode", "row": [f"comparison-{made.pk}"]},
+        {"do": "label", "value": "x", "row": ["comparison-one"]},
+        {"do": "label", "value": "x", "row": ["run-" + "9" * 30]},
     ):
         assert client.post("/bulk/", data, headers=HTMX).status_code == 404
-    answer = client.post("/bulk/", {"do": "label", "label": "", "comparison": [str(made.pk)]})
+    answer = client.post("/bulk/", {"do": "label", "value": "", "row": f"comparison-{made.pk}"})
     assert answer.status_code == 422
     assert not RunLabel.objects.exists()

@@ -213,6 +213,8 @@ TABLE = [
     Row("history", GET, user),
     Row("history", GET, user, data={"q": "aare"}),
     Row("history_facets", GET, user),
+    Row("history_keys", GET, user),
+    Row("history_filters", GET, user),
     Row("history_complete", GET, user, data={"q": "label:", "at": "6"}),
     Row("history_preview", GET, read, "run"),
     Row("history_unfold", GET, read, "comparison"),
@@ -220,8 +222,6 @@ TABLE = [
     Row("stats", GET, user, data={"q": "aare", "period": "all"}),
     Row("stats_csv", GET, in_a_team, data={"table": "label"}),
     Row("stats_csv", GET, an_owner, data={"table": "member"}),
-    Row("history_mark", POST, read, data={"row": "run-{run}", "star": "1"}),
-    Row("history_mark", POST, read, data={"row": "comparison-{comparison}", "rate": "3"}),
     Row("history_again", POST, spend, data={"row": "comparison-{comparison}"}),
     Row("save_view", POST, in_a_team, data={"name": "x", "query": "q=x"}),
     Row("delete_view", POST, author, "view"),
@@ -242,7 +242,10 @@ TABLE = [
     Row("panel_delete", POST, manage, "panel"),
     Row("triage", POST, read, data={"do": "rate", "value": "3", "row": "{row}"}),
     Row("triage", POST, read, data={"do": "label", "value": "x", "row": "{row}"}),
-    Row("compare", GET, read, data={"runs": "{run}"}),
+    Row("triage", POST, read, data={"do": "star", "row": "comparison-{comparison}"}),
+    Row("triage", POST, read, data={"do": "trash", "row": "{row}"}),
+    Row("triage", POST, manage_trashed, data={"do": "restore", "row": "{row}"}),
+    Row("compare", GET, read, data={"rows": "run-{run}"}),
     Row("presets", GET, user),
     Row("presets", POST, user, data={"name": "x", "settings": "{}"}),
     Row("preset", POST, author, "preset", {"name": "y"}),
@@ -253,9 +256,14 @@ TABLE = [
     Row("labels_page", GET, in_a_team),
     Row("known_labels", GET, in_a_team),
     Row("rename_label", POST, owner, "label", {"name": "y"}),
-    Row("bulk", POST, in_a_team, data={"do": "label", "label": "x", "comparison": "{comparison}"}),
-    Row("bulk", POST, in_a_team, data={"do": "trash", "comparison": "{comparison}"}),
-    Row("bulk", POST, in_a_team, data={"do": "star", "run": "{run}"}),
+    Row(
+        "bulk",
+        POST,
+        in_a_team,
+        data={"do": "label", "value": "x", "row": "comparison-{comparison}"},
+    ),
+    Row("bulk", POST, in_a_team, data={"do": "trash", "row": "comparison-{comparison}"}),
+    Row("bulk", POST, in_a_team, data={"do": "star", "row": "run-{run}"}),
     Row("job", GET, author, "job"),
     Row("undo_job", POST, nobody, "job"),
     Row("stop_job", POST, author, "job"),
@@ -523,7 +531,9 @@ def faults(world: World, row: Row) -> Iterator[str]:
                 yield said + "can tell it from one that is not there"
         if who == "stranger" and not row.public and answer.status_code != 302:
             yield said + "is not sent to the login"
-        open_to = readers | (may if row.name in ("shared", "trash", "purge", "restore") else set())
+        open_to = readers | (
+            may if row.name in ("shared", "trash", "purge", "restore", "triage") else set()
+        )
         open_to |= {"author"} if row.name in ("job", "stop_job", "labels_page") else set()
         if who not in open_to and "shared" not in row.data and WORD in answer.content.decode():
             yield said + "reads a word that is not for them"

@@ -26,6 +26,19 @@ def post(user: User, address: str = "/bulk/", **data: Any) -> Any:
     return client.post(address, data, headers=HTMX)
 
 
+def wholes(*runs: Run) -> list[str]:
+    return [f"comparison-{run.comparison_id}" for run in runs]
+
+
+def triage(user: User, do: str, *rows: str, **fields: Any) -> Any:
+    return post(user, "/triage/", do=do, row=rows, **fields)
+
+
+def undo(user: User, answer: Any) -> None:
+    for fields in answer.json()["undo"]:
+        assert post(user, "/triage/", **fields).status_code == 200
+
+
 def labelled(name: str) -> set[int]:
     return set(RunLabel.objects.filter(label__name=name).values_list("run", flat=True))
 
@@ -41,8 +54,8 @@ def test_rows_of_both_kinds_are_labelled_and_starred(alice: User) -> None:
     whole, single = make_run(alice), make_run(alice)
     second = make_run(alice, comparison=whole.comparison)
     beside = make_run(alice, comparison=single.comparison)
-    rows = {"comparison": [whole.comparison_id], "run": [single.pk]}
-    post(alice, do="label", label="task=qa", **rows)
+    rows = {"row": [*wholes(whole), f"run-{single.pk}"]}
+    post(alice, do="label", value="task=qa", **rows)
     assert labelled("task=qa") == {whole.pk, second.pk, single.pk}
     post(alice, do="star", **rows)
     assert set(Run.objects.filter(starred=False)) == {beside}
@@ -53,18 +66,18 @@ def test_rows_of_both_kinds_are_labelled_and_starred(alice: User) -> None:
 def test_a_label_is_removed_and_none_is_made_for_it(alice: User) -> None:
     run = make_run(alice)
     give(run, "draft")
-    answer = post(alice, do="unlabel", label="other", comparison=run.comparison_id)
+    answer = post(alice, do="unlabel", value="other", row=wholes(run))
     assert answer.status_code == 422
     assert bulk.NO_SUCH_LABEL in answer.text
     assert answer["HX-Retarget"] == "#bulk-error"
     assert not Label.objects.filter(name="other").exists()
-    post(alice, do="unlabel", label="DRAFT", comparison=run.comparison_id)
+    post(alice, do="unlabel", value="DRAFT", row=wholes(run))
     assert not labelled("draft")
 
 
 def test_a_name_that_is_none_is_refused_in_its_field(alice: User) -> None:
     run = make_run(alice)
-    answer = post(alice, do="label", label="", comparison=run.comparison_id)
+    answer = post(alice, do="label", value="", row=wholes(run))
     assert answer.status_code == 422
     assert answer["HX-Retarget"] == "#bulk-error"
     assert not Job.objects.exists()
@@ -73,8 +86,7 @@ def test_a_name_that_is_none_is_refused_in_its_field(alice: User) -> None:
 def test_trash_offers_a_way_back_for_exactly_what_it_moved(alice: User, bob: User) -> None:
     before, own, others = make_run(bob), make_run(bob), make_run(alice)
     before.comparison.trash()
-    rows = [run.comparison_id for run in (before, own, others)]
-    answer = post(bob, do="trash", comparison=rows)
+    answer = post(bob, do="trash", row=wholes(before, own, others))
     assert "1 of them is not yours to delete" in answer.text
     events = json.loads(answer["HX-Trigger"])
     assert "changed" in events
@@ -85,9 +97,9 @@ def test_trash_offers_a_way_back_for_exactly_what_it_moved(alice: User, bob: Use
 
 def test_only_its_author_takes_a_trash_job_back_and_only_such_a_job(alice: User, bob: User) -> None:
     run = make_run(bob)
-    post(bob, do="star", comparison=run.comparison_id)
+    post(bob, do="star", row=wholes(run))
     assert post(bob, f"/jobs/{Job.objects.get().pk}/undo/").status_code == 404
-    post(bob, do="trash", comparison=run.comparison_id)
+    post(bob, do="trash", row=wholes(run))
     [job] = Job.objects.filter(kind="trash")
     assert post(alice, f"/jobs/{job.pk}/undo/").status_code == 404
     assert not Comparison.objects.visible_to(bob).exists()
@@ -96,9 +108,9 @@ def test_only_its_author_takes_a_trash_job_back_and_only_such_a_job(alice: User,
 def test_single_rows_go_to_the_trash_with_their_comparison_and_come_back(alice: User) -> None:
     run = make_run(alice)
     make_run(alice, comparison=run.comparison)
-    post(alice, do="trash", run=run.pk)
+    post(alice, do="trash", row=f"run-{run.pk}")
     assert not Run.objects.visible_to(alice).exists()
-    post(alice, do="restore", comparison=run.comparison_id)
+    post(alice, do="restore", row=wholes(run))
     assert Run.objects.visible_to(alice).count() == 2
 
 
@@ -106,9 +118,9 @@ def test_nothing_selected_and_too_much_selected(alice: User) -> None:
     answer = post(alice, do="star")
     assert (answer.status_code, answer["HX-Retarget"]) == (422, "#bulk-said")
     assert bulk.NOTHING in answer.text
-    many = ",".join(map(str, range(1, 1002)))
-    assert post(alice, do="star", run=many).status_code == 404
-    assert post(alice, do="star", run=many.removesuffix(",1001")).status_code == 200
+    many = ",".join(f"run-{pk}" for pk in range(1, 1002))
+    assert post(alice, do="star", rows=many).status_code == 404
+    assert post(alice, do="star", rows=many.removesuffix(",run-1001")).status_code == 200
 
 
 # --- All that a search finds ---------------------------------------------------------------
@@ -122,9 +134,9 @@ def test_all_that_match_are_those_of_the_search_and_of_whom_one_sees(
     make_run(bob, "A fish", visibility="private")
     theirs = make_run(bob, "A fish")
     make_run(charlie, "A fish")
-    post(alice, do="label", label="mine", all="1", q="fish")
+    post(alice, do="label", value="mine", all="1", q="fish")
     assert labelled("mine") == {fish.pk, beside.pk}  # the row is the comparison
-    post(alice, do="label", label="runs", all="1", q="fish", whose="team", show="runs")
+    post(alice, do="label", value="runs", all="1", q="fish", whose="team", show="runs")
     assert labelled("runs") == {fish.pk, theirs.pk}
     post(alice, do="trash", all="1", q="model:m")
     assert set(Run.objects.visible_to(alice)) == {theirs}
@@ -161,38 +173,107 @@ def test_a_large_one_goes_on_behind_and_says_when_it_is_done(alice: User) -> Non
     assert Run.objects.filter(starred=True).count() == BATCH + 1
 
 
-# --- One row -------------------------------------------------------------------------------
+def test_all_that_match_are_hidden_and_shown_where_they_are_ones_own(
+    alice: User, bob: User
+) -> None:
+    own, theirs = make_run(alice, "A fish"), make_run(bob, "A fish")
+    answer = post(alice, do="visibility", value="private", all="1", q="fish", whose="team")
+    assert "1 of them is not yours to show or hide" in answer.text
+    assert [Run.objects.get(pk=run.pk).visibility for run in (own, theirs)] == ["private", "team"]
+    post(alice, do="visibility", value="team", all="1", q="fish")
+    assert Run.objects.get(pk=own.pk).visibility == "team"
+    assert post(alice, do="visibility", value="", all="1", q="fish").status_code == 404
 
 
-def test_a_row_is_starred_and_rated_in_place(alice: User, bob: User) -> None:
-    run = make_run(alice)
-    row = f"comparison-{run.comparison_id}"
-    answer = post(bob, "/history/mark/", row=row, star="1")
-    assert f'id="rate-{row}"' in answer.text
-    assert 'aria-pressed="true"' in answer.text
-    assert "4/5" in post(bob, "/history/mark/", row=f"run-{run.pk}", rate="4").text
-    assert Rating.objects.get().user == bob
-    assert "Rated" not in post(bob, "/history/mark/", row=row, rate="").text
-    answer = post(bob, "/history/mark/", row=row, rate="6")
-    assert (answer.status_code, answer["HX-Retarget"]) == (422, "#bulk-said")
+# --- A few rows at once, with their way back ------------------------------------------------
 
 
-def test_a_row_of_several_runs_is_starred_whole_and_not_rated(alice: User) -> None:
-    run = make_run(alice)
-    make_run(alice, comparison=run.comparison)
-    row = f"comparison-{run.comparison_id}"
-    post(alice, "/history/mark/", row=row, star="1")
-    assert Run.objects.filter(starred=True).count() == 2
-    answer = post(alice, "/history/mark/", row=row, rate="4")
-    assert "Unfold it" in answer.text
-    assert not Rating.objects.exists()
+def test_rows_are_starred_and_the_undo_leaves_what_was_starred_before(alice: User) -> None:
+    first, second = make_run(alice), make_run(alice, starred=True)
+    beside = make_run(alice, comparison=first.comparison)
+    answer = triage(alice, "star", *wholes(first, second))
+    assert "data-starred" in answer.json()["rows"][f"row-{wholes(first)[0]}"]
+    assert Run.objects.filter(starred=True).count() == 3
+    undo(alice, answer)
+    assert set(Run.objects.filter(starred=True)) == {second}
+    undo(alice, triage(alice, "unstar", f"run-{second.pk}"))
+    assert set(Run.objects.filter(starred=True)) == {second}
+    assert beside.comparison_id == first.comparison_id
+
+
+def test_several_rows_are_rated_at_once_and_each_gets_its_own_rating_back(
+    alice: User, bob: User
+) -> None:
+    first, second = make_run(alice), make_run(alice)
+    Rating.objects.give(first, bob, 2)
+    answer = triage(bob, "rate", *wholes(first), f"run-{second.pk}", value="5")
+    assert [rating.value for rating in Rating.objects.order_by("run")] == [5, 5]
+    undo(bob, answer)
+    assert [rating.value for rating in Rating.objects.all()] == [2]
+    make_run(alice, comparison=second.comparison)
+    refused = triage(bob, "rate", *wholes(first, second), value="5")
+    assert "a row for each run" in refused.json()["error"]
+    assert "Unfold it" in triage(bob, "rate", *wholes(second), value="5").json()["error"]
+    assert [rating.value for rating in Rating.objects.all()] == [2]
+
+
+def test_a_label_is_taken_from_rows_and_given_back(alice: User) -> None:
+    first, second = make_run(alice), make_run(alice)
+    give(first, "Draft")
+    answer = triage(alice, "unlabel", *wholes(first, second), value="draft")
+    assert answer.json()["said"] == "Label Draft removed."
+    assert not labelled("Draft")
+    undo(alice, answer)
+    assert labelled("Draft") == {first.pk}
+    refused = triage(alice, "unlabel", *wholes(second), value="draft")
+    assert "such a label" in refused.json()["error"]
+
+
+def test_a_row_whose_runs_had_different_labels_is_drawn_anew_by_the_undo(alice: User) -> None:
+    first = make_run(alice)
+    second = make_run(alice, comparison=first.comparison)
+    give(first, "task=old")
+    answer = triage(alice, "label", *wholes(first), value="task=new")
+    for fields in answer.json()["undo"]:
+        drawn = post(alice, "/triage/", **fields).json()["rows"]
+        assert f"row-{wholes(first)[0]}" in drawn
+    assert (labelled("task=old"), labelled("task=new")) == ({first.pk}, set())
+    assert second.comparison_id == first.comparison_id
+
+
+def test_rows_go_to_the_trash_whole_and_come_back(alice: User, bob: User) -> None:
+    own, theirs = make_run(bob), make_run(alice)
+    beside = make_run(bob, comparison=own.comparison)
+    answer = triage(bob, "trash", f"run-{own.pk}", *wholes(theirs))
+    assert answer.json()["said"] == (
+        f"Run {own.comparison_id} is in the trash. 1 of them is not yours to delete."
+    )
+    wanted = {f"row-{wholes(own)[0]}", f"row-run-{own.pk}", f"row-run-{beside.pk}"}
+    assert set(answer.json()["gone"]) == wanted
+    assert set(Run.objects.visible_to(bob)) == {theirs}
+    undo(bob, answer)
+    assert set(Run.objects.visible_to(bob)) == {own, beside, theirs}
+    assert "not yours to delete" in triage(bob, "trash", *wholes(theirs)).json()["error"]
+
+
+def test_what_is_too_much_for_one_request_says_that_it_goes_on_behind(alice: User) -> None:
+    first = make_run(alice, index=False)
+    for _ in range(BATCH):
+        make_run(alice, comparison=first.comparison, index=False)
+    answer = triage(alice, "star", *wholes(first))
+    assert (answer.status_code, answer.json()["behind"]) == (422, True)
+    assert not Run.objects.filter(starred=True).exists()
 
 
 @pytest.mark.parametrize(
     "row", ["", "run-", "comparison-x", "run-1 ", "queue-1", "run-" + "9" * 30]
 )
 def test_what_is_no_row_is_not_found(row: str, alice: User) -> None:
-    assert post(alice, "/history/mark/", row=row, star="1").status_code == 404
+    for address in ("/triage/", "/history/again/"):
+        assert post(alice, address, row=row, do="star").status_code == 404
+
+
+# --- Into the form --------------------------------------------------------------------------
 
 
 def document_in(html: str, name: str = "document") -> Any:

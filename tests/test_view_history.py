@@ -1,5 +1,6 @@
 """The list of the history, as a browser asks for it."""
 
+import json
 import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -11,7 +12,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from playground.models import Label, Run, RunLabel, SavedView, User
+from playground.models import Comparison, Label, Run, RunLabel, SavedView, User
 from playground.views import listing
 from tests.runs import make_run
 
@@ -324,3 +325,52 @@ def test_a_view_that_cannot_be_saved_says_so_and_keeps_what_was_typed(
         "/history/views/", {"name": "Birds", "query": "q=bird"}, headers={"HX-Request": "true"}
     )
     assert good["HX-Redirect"] == "/history/?q=bird"
+
+
+def test_a_full_page_stays_below_60_kb_without_compression(alice: User) -> None:
+    prompt = (
+        "The following is a short field guide entry for beginners. Keep to what can be checked. "
+    )
+    changes = [["changed", "temperature", "0.7", "0.9"], ["changed", "max_tokens", "80", "160"]]
+    for number in range(listing.PAGE + 1):
+        run = make_run(
+            alice,
+            prompt * 3,
+            "The common kingfisher is a small, bright bird. " * 9,
+            total_ms=1840.0,
+        )
+        for model in ("qwen2.5-7b-instruct", "mistral-small-24b")[: number % 3]:
+            make_run(alice, prompt, comparison=run.comparison, model=model, index=False)
+        RunLabel.objects.put(
+            [run.pk], Label.objects.named(run.team_id, ["task=field-guide", "gold"])
+        )
+        Comparison.objects.filter(pk=run.comparison_id).update(changes=json.dumps(changes))
+    html = page(browser(alice))
+    assert len(rows(html)) == listing.PAGE
+    assert len(html.encode()) < 60_000
+
+
+def test_what_comes_below_is_rows_alone(alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listing, "PAGE", 2)
+    made = [make_run(alice, f"Run {number}") for number in range(5)]
+    client = browser(alice)
+    html = page(client)
+    seen: list[str] = []
+    while older := re.search(r'href="(\?[^"]*older=[^"]*)"', html):
+        seen += rows(html)
+        address = "/history/" + older[1].replace("&amp;", "&")
+        answer = client.get(address, headers={"HX-Request": "true", "HX-Target": "more"})
+        html = answer.text
+        assert "<title>" not in html
+        assert 'id="found"' not in html
+    assert [*seen, *rows(html)] == [f"comparison-{run.comparison_id}" for run in made[::-1]]
+
+
+def test_a_row_of_the_trash_leads_to_the_trash(alice: User) -> None:
+    run = make_run(alice)
+    run.comparison.trash()
+    html = page(browser(alice), q="is:trashed")
+    assert f'href="/trash/#comparison-{run.comparison_id}"' in html
+    assert f'href="/runs/{run.pk}/"' not in html
+    assert 'data-act="restore"' in html
+    assert 'data-act="trash"' not in html

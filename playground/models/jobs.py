@@ -18,6 +18,7 @@ from playground.models.comparisons import Comparison
 from playground.models.labels import Label, RunLabel
 from playground.models.runs import Run
 from playground.models.teams import Membership, Team
+from playground.models.visible import Visibility
 from playground.models.work import KEPT, Work, WorkQuerySet, lease
 
 BATCH = 250  # runs of one transaction, so that it stays under 50 ms
@@ -74,8 +75,11 @@ class Job(Work):
 
         STAR = "star", "Star"
         UNSTAR = "unstar", "Take the star away"
+        SHOW = "show", "Show to the team"
+        HIDE = "hide", "Make private"
 
-    OF_COMPARISONS = (Kind.TRASH, Kind.RESTORE)
+    OF_AUTHORS = (Kind.SHOW, Kind.HIDE)  # only of one's own
+    OF_COMPARISONS = (Kind.TRASH, Kind.RESTORE, *OF_AUTHORS)
     OF_LABELS = (Kind.LABEL, Kind.UNLABEL)
 
     kind = models.CharField(max_length=10, choices=Kind)
@@ -145,6 +149,12 @@ class Job(Work):
 
     def _move(self, ids: list[int], member: Membership | None) -> None:
         if member is None:
+            return
+        if self.kind in self.OF_AUTHORS:
+            wanted = Visibility.TEAM if self.kind == self.Kind.SHOW else Visibility.PRIVATE
+            seen = Comparison.objects.visible_in(member).filter(author=member.user_id, pk__in=ids)
+            changed = seen.exclude(visibility=wanted).values_list("pk", flat=True)
+            Comparison.objects.move(list(changed), visibility=wanted)
             return
         own = Comparison.objects.managed_in(member).filter(pk__in=ids)
         if self.kind == self.Kind.TRASH:

@@ -14,8 +14,8 @@ from playground.models import Comparison, Connection, Membership, OverLimit, Run
 from playground.runner import Draining, runner
 from playground.views import Request
 from playground.views.columns import GONE
-from playground.views.marks import named
 from playground.views.refusals import STOPPING, refusal, refused
+from playground.views.selection import named
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ async def _refused(request: Request, said: str | Sequence[str], status: int) -> 
 
 @in_view
 def _asked(request: Request) -> Asked:
-    found, ids = named(request, request.POST.get("row", ""))
+    found, ids = named(request.user, request.POST.get("row", ""))
     runs = list(Run.objects.filter(pk__in=ids).order_by("position", "pk"))
     membership = request.user.membership()
     usable = Connection.objects.usable_by(membership.team_id if membership else None)

@@ -15,11 +15,13 @@ from playground.models.jobs import BATCH
 from playground.models.labels import clean_label
 from playground.views import Request
 from playground.views.asked import Asked
+from playground.views.selection import rows_of
 
-MOST_SELECTED = 1_000  # rows that one selection may hold
+MOST_SELECTED = 1_000  # comparisons that one address may name
 MOST_FOUND = 100_000  # runs that "all that match" may look through
 SLICE = 2_000  # ids in one query
 KINDS = (*Job.OF_LABELS, Job.Kind.STAR, Job.Kind.UNSTAR, *Job.OF_COMPARISONS)
+VISIBLE = {"team": Job.Kind.SHOW, "private": Job.Kind.HIDE}
 TOO_MANY = (
     f"This search has to look through more than {MOST_FOUND:,} runs. Nothing was done. "
     "Narrow it first, by a date or a model for example."
@@ -41,12 +43,14 @@ def membership_of(request: Request) -> Membership:
 
 @require_POST
 def bulk(request: Request) -> HttpResponse:
-    """`do` of KINDS on the rows `comparison` and `run` (many), or on `all` that a search finds.
+    """`do` of KINDS on selected rows (`views/selection.py`), or on `all` that a search finds.
 
-    For a label its name, `label`. The search: `q`, `whose`, `show` as in the address of the list.
+    `value`: for a label its name, for `visibility` team or private. The search: `q`, `whose`,
+    `show` as in the address of the list.
     """
     membership = membership_of(request)
-    kind = request.POST.get("do", "")
+    do, value = request.POST.get("do", ""), request.POST.get("value", "")
+    kind = VISIBLE.get(value, "") if do == "visibility" else do
     if kind not in KINDS:
         raise Http404
     try:
@@ -59,7 +63,7 @@ def bulk(request: Request) -> HttpResponse:
 
 
 def _label(request: Request, membership: Membership, kind: str) -> Label:
-    name = request.POST.get("label", "")
+    name = request.POST.get("value", "")
     try:
         if kind == Job.Kind.LABEL:
             [made] = Label.objects.named(membership.team_id, [name])
@@ -95,17 +99,21 @@ def _chosen(request: Request, membership: Membership, kind: str) -> tuple[int, l
         wholes = [] if asked.single and kind not in Job.OF_COMPARISONS else _parents(runs)
         runs = [] if wholes else runs
     else:
-        wholes, runs = posted_ids(request, "comparison"), posted_ids(request, "run")
-        if len(wholes) + len(runs) > MOST_SELECTED:
-            raise Http404
+        rows = rows_of(request.POST)
+        wholes = [int(row[11:]) for row in rows if row.startswith("comparison-")]
+        runs = [int(row[4:]) for row in rows if row.startswith("run-")]
         if kind in Job.OF_COMPARISONS and runs:
-            visible = Run.objects.managed_in(membership).filter(pk__in=runs)
-            wholes = sorted({*wholes, *visible.values_list("comparison", flat=True)})
-            runs = []
+            known = Run.objects.visible_in(membership) | Run.objects.managed_in(membership)
+            found = known.filter(pk__in=runs).values_list("comparison", flat=True)
+            wholes, runs = sorted({*wholes, *found}), []
     if not wholes and not runs:
         raise Refused(NOTHING)
     if kind in Job.OF_COMPARISONS:
-        return len(wholes), _of(Comparison.objects.managed_in(membership), "pk", wholes)
+        mine = Comparison.objects.managed_in(membership)
+        if kind in Job.OF_AUTHORS:
+            seen = Comparison.objects.visible_in(membership)
+            mine = seen.filter(author_id=membership.user_id)
+        return len(wholes), _of(mine, "pk", wholes)
     visible = Run.objects.visible_in(membership)
     ids = {*_of(visible, "comparison", wholes), *_of(visible, "pk", runs)}
     return len(ids), sorted(ids)
@@ -132,14 +140,6 @@ def _slices(ids: Sequence[int]) -> Iterator[Sequence[int]]:
 
 def is_id(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) < 19
-
-
-def posted_ids(request: Request, name: str) -> list[int]:
-    """Sent one by one or with commas between them: a form has a bounded number of fields."""
-    found = [each for text in request.POST.getlist(name) for each in text.split(",") if each]
-    if not all(map(is_id, found)):
-        raise Http404
-    return sorted({int(each) for each in found})
 
 
 # --- Jobs ----------------------------------------------------------------------------------

@@ -48,12 +48,14 @@ class Row:
         return f"run-{self.runs[0].pk}" if self.single else f"comparison-{self.comparison.pk}"
 
     @property
-    def url(self) -> str:
-        return (self.runs[0] if self.single else self.comparison).get_absolute_url()
+    def trashed(self) -> bool:
+        return self.comparison.deleted_at is not None
 
     @property
-    def preview_url(self) -> str:
-        return reverse("history_preview", args=[self.runs[0].pk]) if self.runs else ""
+    def url(self) -> str:
+        if self.trashed:
+            return f"{reverse('trash')}#comparison-{self.comparison.pk}"
+        return (self.runs[0] if self.single else self.comparison).get_absolute_url()
 
     @property
     def preview(self) -> str:

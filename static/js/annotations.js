@@ -1,4 +1,5 @@
-/* Keys at a run: 1 to 5 rate, s stars, l labels, c comments, v visibility. Single keys are off while
+/* Keys at a run: 1 to 5 rate, s stars, l labels, c comments, v visibility; e puts it into the form, d
+   it alone, Shift+R runs it again. Single keys are off while
    typing, in dialogs, and with a modifier. */
 (() => {
   const typing = "input:not([type=radio], [type=checkbox]), textarea, select, dialog, [contenteditable], [popover]";
@@ -17,6 +18,9 @@
     l: (scope) => focus(scope.querySelector(".labels__add input[name=label]")),
     c: () => focus(document.getElementById("comment-new")),
     v: () => press(document.querySelector("[data-lock]")),
+    e: () => press(document.querySelector("[data-key=e]")),
+    d: () => press(document.querySelector("[data-key=d]")),
+    R: () => press(document.querySelector("[data-key=R]")),
   };
   document.addEventListener("keydown", (event) => {
     const { key, target } = event;

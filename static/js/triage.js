@@ -1,32 +1,15 @@
-/* Triage by keyboard in the history and in a review queue: 1 to 5 rate, l label, v visibility, x
-   select, c compare, u undo. The row with the cursor is `[data-row][data-cursor]`; what is selected
-   are its checkboxes. Undo posts what the server said would take the action back. */
+/* Triage in the history and in a review queue: 1 to 5 rate, l label, s star, v visibility, Delete,
+   u undo. The row with the cursor is `[data-row][data-cursor]`; what is selected, is in selection.js.
+   Undo posts what the server said would take the action back. Large selections go to the bulk view,
+   which works on behind the page. */
 (() => {
   const playground = (window.playground = window.playground || {});
-  const selection = document.querySelector("[data-selection]");
+  const { selection } = playground, bar = document.querySelector("[data-selection]");
   if (!selection) return;
   const dialog = document.getElementById("label-dialog"), labelForm = dialog.querySelector("[data-label-form]");
   const labelInput = labelForm.querySelector("input"), labelError = labelForm.querySelector("[data-label-error]");
-  const TYPING = "input:not([type=radio], [type=checkbox]), textarea, select, dialog, [contenteditable], [popover]";
-  const queue = selection.dataset.queue || "";
-
-  const current = () => document.querySelector("[data-row][data-cursor]");
-  const boxes = () => [...document.querySelectorAll("[data-select]")];
-  const chosen = () => boxes().filter((box) => box.checked).map((box) => box.value);
-  /* The selected rows, or the one with the cursor. */
-  const targets = () => { const keys = chosen(); return keys.length ? keys : current() ? [current().dataset.key] : []; };
-
-  /* What is selected stays selected while rows are drawn anew. */
-  const show = () => {
-    const count = chosen().length;
-    selection.hidden = !count;
-    selection.querySelector("[data-count]").textContent = `${count} selected`;
-    selection.querySelector("[data-compare]").disabled = count < 1;
-  };
-  document.addEventListener("change", (event) => { if (event.target.matches("[data-select]")) show(); });
-  const clear = () => { boxes().forEach((box) => { box.checked = false; }); show(); };
-  selection.querySelector("[data-clear]").addEventListener("click", clear);
-  show(); // a reload may keep checkboxes
+  const { current, keyOf, queue } = selection, trashed = "trashed" in bar.dataset;
+  const said = document.getElementById("bulk-said");
 
   /* What can be taken back, newest last; it survives a reload of this page. */
   const KEY = `triage:${location.pathname}`;
@@ -34,40 +17,62 @@
   try { done = JSON.parse(sessionStorage.getItem(KEY)) || []; } catch { /* private mode */ }
   const keep = () => { done = done.slice(-100); try { sessionStorage.setItem(KEY, JSON.stringify(done)); } catch { /* private mode */ } };
 
+  const drawn = () => document.dispatchEvent(new CustomEvent("rows:drawn"));
   const place = (rows) => Object.entries(rows).forEach(([id, html]) => {
     const old = document.getElementById(id);
     if (!old) return;
-    const { cursor } = old.dataset, focused = old.contains(document.activeElement), ticked = old.querySelector("[data-select]")?.checked;
+    const { cursor } = old.dataset, focused = old.contains(document.activeElement);
     htmx.swap(old, html, { swapStyle: "outerHTML" });
     const fresh = document.getElementById(id);
-    if (cursor !== undefined) { fresh.dataset.cursor = ""; document.dispatchEvent(new CustomEvent("triage:redrawn", { detail: { row: fresh } })); }
-    const box = fresh.querySelector("[data-select]");
-    if (box && ticked) box.checked = true;
+    if (cursor !== undefined) fresh.dataset.cursor = "";
+    drawn();
     if (focused) fresh.querySelector(".run__link").focus({ preventScroll: true });
   });
+  /* A row that went away leaves its place, so that an undo puts it there again. */
+  const take = (ids, rows) => {
+    const leaving = ids.filter((id) => trashed || !(id in rows)).map((id) => document.getElementById(id)).filter((row) => row?.dataset.row);
+    if (!leaving.length) return;
+    const cursor = leaving.find((row) => "cursor" in row.dataset), focused = leaving.some((row) => row.contains(document.activeElement));
+    const all = selection.rows(), at = all.indexOf(cursor || leaving[0]);
+    const next = [...all.slice(at), ...all.slice(0, at).reverse()].find((row) => !leaving.includes(row));
+    selection.drop(leaving.map(keyOf));
+    leaving.forEach((row) => { const mark = document.createElement("li"); mark.id = row.id; mark.hidden = true; row.replaceWith(mark); });
+    if (next && (cursor || focused)) next.querySelector(".run__link").focus({ preventScroll: true });
+  };
+  /* Rows that are not on this page any more, after a reload. */
+  const missing = (rows) => Object.keys(rows).length > 0 && !Object.keys(rows).some((id) => document.getElementById(id));
 
+  const sentence = (answer, found) => found.error || (answer.status === 404 ? "That is not there any more, or it is not yours to see." : answer.headers.get("X-Login") ? "Your login has ended. Log in again in a new tab, then repeat." : `The server answered with an error (${answer.status}).`);
   const post = async (fields) => {
     const body = new FormData();
     Object.entries({ ...(queue ? { queue } : {}), ...fields }).forEach(([name, value]) => (Array.isArray(value) ? value : [value]).forEach((each) => body.append(name, each)));
     let answer;
-    try { answer = await playground.post(selection.dataset.triage, body); } catch { throw new Error("The server cannot be reached. Nothing was changed."); }
-    const said = await answer.json().catch(() => ({}));
-    if (!answer.ok) throw new Error(said.error || (answer.status === 404 ? "That is not there any more, or it is not yours to see." : answer.headers.get("X-Login") ? "Your login has ended. Log in again in a new tab, then repeat." : `The server answered with an error (${answer.status}).`));
-    place(said.rows);
-    return said;
+    try { answer = await playground.post(bar.dataset.triage, body); } catch { throw new Error("The server cannot be reached. Nothing was changed."); }
+    const found = await answer.json().catch(() => ({}));
+    if (!answer.ok) throw Object.assign(new Error(sentence(answer, found)), { behind: found.behind });
+    place(found.rows);
+    take(found.gone || [], found.rows);
+    return found;
+  };
+  /* All that match, or more rows than one request may touch: a job, whose progress is shown. */
+  const behind = (fields) => {
+    const { row, ...rest } = fields;
+    return htmx.ajax("POST", bar.dataset.bulk, { source: "#bulk", target: "#bulk-said", swap: "innerHTML", values: { ...rest, ...(selection.fields() || { rows: [].concat(row).join(",") }) } });
   };
   /* One after the other, so that an undo never overtakes what it takes back. */
   let line = Promise.resolve();
   const inTurn = (work) => { line = line.then(work, work); return line; };
   const act = (fields, quiet = false) => inTurn(async () => {
     try {
-      const said = await post(fields);
-      if (said.undo.length) { done.push({ undo: said.undo, said: said.said, row: [].concat(fields.row)[0] }); keep(); }
-      playground.announce(said.said);
-      document.dispatchEvent(new CustomEvent("triage:done", { detail: { fields, said: said.said } }));
+      const found = await post(fields);
+      if (found.undo.length) { done.push({ undo: found.undo, said: found.said, row: [].concat(fields.row)[0] }); keep(); }
+      playground.announce(found.said);
+      if (fields.do === "trash") playground.toast(found.said, undo);
+      document.dispatchEvent(new CustomEvent("triage:done", { detail: { fields, said: found.said } }));
       htmx.trigger(document.body, "reviewed");
       return true;
     } catch (error) {
+      if (error.behind) { await behind(fields); return true; }
       if (quiet) throw error;
       playground.notice(error.message);
       return false;
@@ -77,9 +82,11 @@
     const last = done.pop();
     if (!last) { playground.announce("There is nothing to undo."); return; }
     try {
-      for (const fields of last.undo) await post(fields);
+      let away = false;
+      for (const fields of last.undo) { const found = await post(fields); away = away || missing(found.rows) || (trashed && fields.do === "trash"); }
       keep();
       playground.announce(`Undone: ${last.said}`);
+      if (away) htmx.trigger(document.body, "changed");
       document.dispatchEvent(new CustomEvent("triage:undone", { detail: last }));
       htmx.trigger(document.body, "reviewed");
     } catch (error) {
@@ -89,21 +96,25 @@
   });
 
   /* The label, in a dialog with completion. */
-  let about = [];
-  const askLabel = () => {
-    about = targets();
-    if (!about.length) return;
+  let about = [], all = false;
+  const askLabel = (rows) => {
+    about = rows || selection.targets();
+    all = !rows && Boolean(selection.all());
+    if (!about.length && !all) return;
     labelInput.value = "";
     labelError.hidden = true;
+    document.getElementById("bulk-error").replaceChildren();
     labelInput.removeAttribute("aria-invalid");
-    labelForm.querySelector("[data-label-what]").textContent = about.length > 1 ? `${about.length} rows` : "this row";
+    labelForm.querySelector("[data-label-what]").textContent = all ? selection.words().toLowerCase() : about.length > 1 ? `${about.length} rows` : "this row";
     dialog.showModal();
     labelInput.focus();
   };
   labelForm.addEventListener("submit", async (event) => {
     event.preventDefault();
+    const fields = { do: event.submitter?.value || "label", row: about, value: labelInput.value };
     try {
-      await act({ do: "label", row: about, value: labelInput.value }, true);
+      if (all) { await behind(fields); return; } // a refusal stays in the dialog
+      await act(fields, true);
       dialog.close();
     } catch (error) {
       labelError.textContent = error.message;
@@ -113,42 +124,54 @@
     }
   });
   dialog.querySelector("[data-close-dialog]").addEventListener("click", () => dialog.close());
+  document.addEventListener("htmx:afterRequest", ({ detail }) => {
+    if (detail.requestConfig?.path !== bar.dataset.bulk || detail.xhr.status >= 400) return;
+    dialog.close();
+    if (["trash", "restore"].includes(detail.requestConfig.parameters.do)) selection.clear(false);
+  });
 
-  const compare = () => {
-    const keys = targets();
-    if (keys.length) location.assign(`${selection.getAttribute("action")}?rows=${keys.join(",")}`);
+  const one = (name, value = "") => (current() ? act({ do: name, row: keyOf(current()), value }) : undefined);
+  const many = (name, value = "") => {
+    if (selection.all()) return inTurn(() => behind({ do: name, value }));
+    const row = selection.targets();
+    return row.length ? act({ do: name, row, value }) : undefined;
   };
-  const select = () => {
-    const box = current()?.querySelector("[data-select]");
-    if (box) { box.checked = !box.checked; show(); playground.announce(box.checked ? "Selected" : "Not selected"); }
-    return Boolean(box);
+  /* Stars are set; where all of the rows that are shown have one, they are taken away. */
+  const star = () => {
+    const wanted = selection.all() ? [] : selection.targets(), shown = selection.rows().filter((row) => wanted.includes(keyOf(row)));
+    const off = shown.length > 0 && shown.length === wanted.length && shown.every((row) => "starred" in row.dataset);
+    return many(off ? "unstar" : "star");
   };
-  const one = (name, value = "") => (current() ? act({ do: name, row: current().dataset.key, value }) : undefined);
-  const many = (name, value = "") => (targets().length ? act({ do: name, row: targets(), value }) : undefined);
   const acts = {
     rate: (value) => one("rate", value),
-    label: askLabel,
-    visibility: () => many("visibility"),
+    label: () => askLabel(),
+    star: () => (queue ? undefined : star()),
+    /* All that match have no "other one of the first". */
+    visibility: (value) => (value === undefined && selection.all() ? document.getElementById("menu-visibility").showPopover() : many("visibility", value)),
+    trash: () => !trashed && document.querySelector("[data-act=trash]") && many("trash"),
+    restore: () => trashed && many("restore"),
     skip: () => queue && one("skip"),
     assign: () => queue && many("assign", "me"),
     undo,
-    compare,
-    select,
+    compare: () => selection.compare(),
   };
   document.addEventListener("click", (event) => {
     const button = event.target.closest("[data-act]");
-    if (button) acts[button.dataset.act](button.dataset.value);
+    if (!button) return;
+    button.closest("[popover]")?.hidePopover();
+    acts[button.dataset.act](button.dataset.value);
   });
 
-  const KEYS = { l: "label", v: "visibility", x: "select", c: "compare", u: "undo", s: "skip", t: "assign" };
+  const KEYS = { l: "label", v: "visibility", u: "undo", s: queue ? "skip" : "star", t: "assign", Delete: "trash" };
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || event.defaultPrevented) return;
-    if (event.target.closest?.(TYPING) || document.querySelector("dialog[open]")) return;
-    if (event.key === "Escape" && chosen().length) { clear(); return; }
+    if (event.target.closest?.(selection.typing) || document.querySelector("dialog[open], :popover-open")) return;
     const rating = /^[1-5]$/.test(event.key), name = rating ? "rate" : KEYS[event.key];
-    if (!name || ((name === "skip" || name === "assign") && !queue)) return;
+    if (!name || (name === "assign" && !queue) || (trashed && name !== "undo")) return;
     event.preventDefault();
     acts[name](rating ? event.key : undefined);
   });
-  playground.triage = { act, undo, typing: TYPING };
+  /* What a job said is put away once it has ended. */
+  document.addEventListener("keydown", (event) => { if (event.key === "Escape" && !said.querySelector("[hx-trigger]")) said.replaceChildren(); });
+  playground.triage = { act, undo, label: askLabel, typing: selection.typing };
 })();

@@ -17,15 +17,16 @@ OpenPage = Callable[..., Page]
 
 @pytest.fixture(scope="module")
 def filled(server: Server, fake: FakeProvider) -> Server:
-    """Twenty-five runs: birds, fish, labels, one that failed."""
+    """Twenty-eight comparisons: birds and fish; the first one has two columns."""
     person = server.user()
     connection = server.rows("SELECT id FROM playground_connection WHERE name = 'fake'")[0]["id"]
     fake.reply_with(words(5))
-    for number in range(25):
+    for number in range(28):
         bird = number % 2
         person.run(
             document(
-                {"connection": connection, "values": {"temperature": str(number / 10)}},
+                *[{"connection": connection, "values": {"temperature": str(number / 10)}}]
+                * (2 if number == 0 else 1),
                 prompt=f"{'A bird' if bird else 'A fish'}, number {number}",
                 labels=["task=bird" if bird else "task=fish"],
             )
@@ -62,20 +63,20 @@ def test_a_search_is_written_by_keyboard_alone(page: Page) -> None:
     page.keyboard.type("bird")
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile(r"q=label%3Atask%3Dbird\+bird"))
-    expect(page.locator("[data-row]")).to_have_count(12)
-    expect(page.locator("#count")).to_contain_text("12 comparisons, 12 runs")
+    expect(page.locator("[data-row]")).to_have_count(14)
+    expect(page.locator("#count")).to_contain_text("14 comparisons, 14 runs")
 
 
 def test_facets_narrow_and_the_back_button_widens(page: Page) -> None:
-    expect(page.locator("#count")).to_contain_text("25 runs")
+    expect(page.locator("#count")).to_contain_text("29 runs")
     page.locator("#facets").get_by_role("link", name="task=fish").click()
-    expect(page.locator("#count")).to_contain_text("13 runs")
+    expect(page.locator("#count")).to_contain_text("15 runs")
     expect(page.locator(".chip--filter")).to_have_text(["label:task=fish"])
     page.go_back()
-    expect(page.locator("#count")).to_contain_text("25 runs")
+    expect(page.locator("#count")).to_contain_text("29 runs")
     page.go_forward()
     page.get_by_role("link", name="Remove filter label task=fish").click()
-    expect(page.locator("#count")).to_contain_text("25 runs")
+    expect(page.locator("#count")).to_contain_text("29 runs")
     expect(page.get_by_role("combobox")).to_have_value("")
 
 
@@ -83,35 +84,137 @@ def test_arrows_move_the_cursor_and_show_a_preview(page: Page) -> None:
     preview = page.locator("#preview")
     page.locator("body").press("ArrowDown")
     expect(page.locator("[data-row][data-cursor]")).to_have_count(1)
-    expect(preview).to_contain_text("A fish, number 24")
-    expect(preview).to_contain_text("temperature 2.4")
+    expect(preview).to_contain_text("A bird, number 27")
+    expect(preview).to_contain_text("temperature 2.7")
     page.keyboard.press("j")
-    expect(preview).to_contain_text("A bird, number 23")
+    expect(preview).to_contain_text("A fish, number 26")
     page.keyboard.press("k")
-    expect(preview).to_contain_text("A fish, number 24")
+    expect(preview).to_contain_text("A bird, number 27")
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile(r"/comparisons/\d+/"))
-    expect(page.locator("#prompt")).to_have_value("A fish, number 24")
+    expect(page.locator("#prompt")).to_have_value("A bird, number 27")
 
 
 def test_hover_shows_a_preview_too(page: Page) -> None:
     page.locator("[data-row]").nth(2).hover()
-    expect(page.locator("#preview")).to_contain_text("A fish, number 22")
+    expect(page.locator("#preview")).to_contain_text("A bird, number 25")
 
 
 def test_what_changed_stands_in_the_row(page: Page) -> None:
     row = page.locator("[data-row]").first
-    expect(row).to_contain_text("temperature 2.3")
-    expect(row.locator(".chip--change").filter(has_text="temperature")).to_contain_text("2.4")
+    expect(row).to_contain_text("temperature 2.6")
+    expect(row.locator(".chip--change").filter(has_text="temperature")).to_contain_text("2.7")
 
 
-def test_pages_lead_down_and_up_again(page: Page) -> None:
-    first = page.locator(".run__link").first.inner_text()
-    page.get_by_role("link", name="Older").click()
-    expect(page.locator("[data-row]")).to_have_count(5)
-    page.get_by_role("link", name="Newer").click()
-    expect(page.locator("[data-row]")).to_have_count(20)
-    expect(page.locator(".run__link").first).to_have_text(first)
+def test_the_list_goes_on_below_and_is_as_long_when_one_comes_back(page: Page) -> None:
+    rows = page.locator("[data-row]")
+    expect(rows).to_have_count(20)
+    page.get_by_role("link", name="More").scroll_into_view_if_needed()
+    expect(rows).to_have_count(28)
+    expect(page.locator("[data-day]")).to_have_count(1)
+    rows.last.locator(".run__link").focus()
+    page.keyboard.press("k")
+    expect(page.locator("#preview")).to_contain_text("A bird, number 1")
+    page.keyboard.press("Enter")
+    expect(page.locator("#prompt")).to_have_value("A bird, number 1")
+    page.go_back()
+    expect(rows).to_have_count(28)
+    expect(rows.nth(26)).to_have_attribute("data-cursor", "")
+    expect(rows.nth(26).locator(".run__link")).to_be_focused()
+
+
+def test_rows_are_selected_by_mouse_and_worked_on_together(page: Page, filled: Server) -> None:
+    bar, boxes = page.locator("[data-selection]"), page.locator("[data-select]")
+    said = bar.locator("[data-count]")
+    expect(bar).to_be_hidden()
+    boxes.nth(1).click()
+    boxes.nth(4).click(modifiers=["Shift"])
+    expect(said).to_have_text("4 selected")
+    page.get_by_role("link", name="More").scroll_into_view_if_needed()
+    expect(boxes).to_have_count(28)
+    boxes.last.click()
+    expect(said).to_have_text("5 selected")
+    # A label: a wrong name is refused in the dialog, a right one set, and the undo takes it back.
+    bar.get_by_role("button", name="Label").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_label("Name")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(dialog.get_by_role("alert").first).to_be_visible()
+    dialog.get_by_label("Name").fill("picked")
+    page.keyboard.press("Enter")
+    expect(dialog).to_be_hidden()
+    picked = page.locator(".run__labels .chip").filter(has_text="picked")
+    expect(picked).to_have_count(5)
+    bar.get_by_role("button", name="Rate").click()
+    page.get_by_role("button", name="4 of 5").click()
+    expect(page.locator("#notice")).to_contain_text("a row for each run")  # the last one has two
+    boxes.last.click()
+    bar.get_by_role("button", name="Rate").click()
+    page.get_by_role("button", name="4 of 5").click()
+    expect(page.locator("[data-row][data-rating='4']")).to_have_count(4)
+    found = Axe().run(page).response["violations"]
+    assert not found, json.dumps([(each["id"], each["nodes"][0]["html"]) for each in found])
+    # What is selected outlives a reload, and goes out.
+    page.reload()
+    expect(said).to_have_text("4 selected")
+    bar.get_by_role("button", name="Export").click()
+    expect(page.locator("main")).to_contain_text("4 runs of 4 rows that you selected")
+    page.go_back()
+    # All that match: into the trash and back.
+    page.get_by_role("button", name="Clear selection").click()
+    page.get_by_label("All shown").check()
+    expect(said).to_have_text("20 selected")
+    bar.get_by_role("button", name="Select all 28 that match").click()
+    expect(said).to_have_text("All 28 comparisons")
+    bar.get_by_role("button", name="Delete").click()
+    expect(page.locator("#found")).to_contain_text("No runs of yours yet")
+    expect(bar).to_be_hidden()
+    page.locator(".toast").get_by_role("button", name="Undo").click()
+    expect(page.locator("#count")).to_contain_text("28 comparisons")
+
+
+def test_the_keys_alone_do_all_that_the_mouse_does(page: Page, filled: Server) -> None:
+    said, rows = page.locator("[data-selection] [data-count]"), page.locator("[data-row]")
+    expect(page.locator("#count")).to_contain_text("28 comparisons")
+    for key in ("j", "x", "j", "j", "Shift+X"):
+        page.keyboard.press(key)
+    expect(said).to_have_text("3 selected")
+    page.keyboard.press("s")
+    expect(page.locator("[data-starred]")).to_have_count(3)
+    page.keyboard.press("s")  # all of them have one: it is taken away
+    expect(page.locator("[data-starred]")).to_have_count(0)
+    page.keyboard.press("u")
+    expect(page.locator("[data-starred]")).to_have_count(3)
+    page.keyboard.press("v")
+    expect(page.locator("[data-private]")).to_have_count(3)
+    page.keyboard.press("v")
+    expect(page.locator("[data-private]")).to_have_count(0)
+    page.keyboard.press("Delete")
+    expect(rows).to_have_count(17)
+    expect(page.locator("[data-selection]")).to_be_hidden()
+    expect(rows.first.locator(".run__link")).to_be_focused()
+    page.keyboard.press("u")
+    expect(rows).to_have_count(20)
+    expect(rows.first).to_contain_text("A bird, number 27")
+    page.keyboard.press("a")
+    expect(said).to_have_text("20 selected")
+    page.keyboard.press("Shift+A")
+    expect(said).to_have_text("All 28 comparisons")
+    page.keyboard.press("Escape")
+    expect(page.locator("[data-selection]")).to_be_hidden()
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog", name="Keys of the history")).to_contain_text("Run again")
+    page.keyboard.press("Escape")
+    # The menu of a row holds the same; Escape closes it and the cursor stays.
+    page.keyboard.press("j")
+    page.keyboard.press("m")
+    menu = page.get_by_role("group", name="This row")
+    expect(menu.get_by_role("link", name="Open", exact=False).first).to_be_focused()
+    for name in ("Put into the form", "Run again", "Label", "Make private", "Export", "Delete"):
+        expect(menu.get_by_text(name)).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(menu).to_be_hidden()
+    expect(rows.nth(1).locator(".run__link")).to_be_focused()
 
 
 def test_what_is_no_filter_is_said_and_kept(page: Page, filled: Server) -> None:
@@ -138,10 +241,35 @@ def test_nothing_is_wrong_for_a_screen_reader_or_too_wide(
 ) -> None:
     page = open_page(width, height)
     page.goto(f"{filled.url}/history/?q=label:task=fish")
-    expect(page.locator("#count")).to_contain_text("13 runs")
+    expect(page.locator("#count")).to_contain_text("15 runs")
     if width > 900:
         page.locator(".run__link").first.focus()
         expect(page.locator("#preview")).to_contain_text("A fish")
     found = Axe().run(page).response["violations"]
     assert not found, json.dumps([(each["id"], each["nodes"][0]["html"]) for each in found])
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_a_row_goes_into_the_form_alone_or_again_and_the_draft_stays(
+    page: Page, filled: Server
+) -> None:
+    page.goto(filled.url)
+    prompt = page.locator("#prompt")
+    prompt.fill("What I was writing")
+    expect(page.locator("[data-draft-state]")).to_contain_text("Saved")
+    page.goto(f"{filled.url}/history/?q=label:task=fish")
+    page.locator("[data-row]").last.locator(".run__link").focus()  # two columns
+    page.keyboard.press("e")
+    expect(prompt).to_have_value("A fish, number 0")
+    page.get_by_role("button", name="Back to the draft").click()
+    expect(prompt).to_have_value("What I was writing")
+    # By mouse, from the record of a run: alone, then again.
+    page.goto(f"{filled.url}/history/?q=label:task=fish")
+    page.locator("[data-row]").last.locator("a.run__model").last.click()
+    record = page.url
+    page.get_by_role("link", name="Duplicate").click()
+    expect(prompt).to_have_value("A fish, number 0")
+    page.goto(record)
+    page.keyboard.press("Shift+R")
+    expect(page).to_have_url(re.compile(r"/comparisons/\d+/"))
+    expect(page.locator("article[data-run][data-status=completed]")).to_have_count(1)
