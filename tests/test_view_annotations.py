@@ -153,3 +153,20 @@ def test_the_page_says_who_may_not_run(client: Client, rita: User, alice: User) 
     for user, role in ((rita, "reviewer"), (alice, "owner")):
         client.force_login(user)
         assert f'data-role="{role}"' in client.get("/").text
+
+
+def test_an_old_page_changes_only_what_was_changed_there(
+    reviewer: Client, run: Run, alice: User
+) -> None:
+    """One page of a run stays open; meanwhile another one labels, rates and stars it."""
+    client = Client()
+    client.force_login(alice)
+    assert client.get(run.get_absolute_url()).status_code == 200
+    reviewer.post(f"/runs/{run.pk}/labels/", {"label": "task=new"})
+    reviewer.post(f"/runs/{run.pk}/rating/", {"value": "4"})
+    reviewer.post(f"/runs/{run.pk}/star/", {"on": "1"})
+    client.post(f"/runs/{run.pk}/labels/", {"label": "old page"})
+    client.post(f"/runs/{run.pk}/rating/", {"value": "2"})
+    run.refresh_from_db()
+    assert {label.name for label in run.labels.all()} == {"task=new", "old page"}
+    assert (run.starred, run.rating) == (True, 3)

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 from django.core.cache import cache
@@ -38,13 +39,14 @@ def facets(request: Request) -> HttpResponse:
     if asked.query.problems:
         nothing = {"groups": [], "runs": 0, "comparisons": 0, "complete": True}
         return render(request, "history/_facets.html", nothing)
-    counted = asked.finder.counted("comparison", *FIELDS)
+    counted = asked.finder.counted("comparison", *FIELDS, "cost")
     groups = [group(asked, name, values) for name, values in values_of(request, counted).items()]
     comparisons = len({row[1] for row in counted.runs})
     context = {
         "groups": [each for each in groups if each["values"]],
         "runs": len(counted.runs),
         "comparisons": comparisons,
+        "cost": sum((row[-1] for row in counted.runs if row[-1]), Decimal(0)),
         "complete": counted.complete,
         "walked": counted.walked and WALK,
         "most": FEW,
@@ -57,9 +59,9 @@ FIELDS = ("status", "model", "connection_name", "author")
 
 
 def values_of(request: Request, counted: Counted) -> dict[str, Counter[str]]:
-    """{filter: Counter of values}, of runs counted with `comparison` and FIELDS."""
-    columns = list(zip(*counted.runs, strict=True)) or [()] * (len(FIELDS) + 2)
-    status, model, connection, author = (Counter(column) for column in columns[2:])
+    """{filter: Counter of values}, of runs counted with `comparison`, FIELDS and one more."""
+    columns = list(zip(*counted.runs, strict=True)) or [()] * (len(FIELDS) + 3)
+    status, model, connection, author = (Counter(column) for column in columns[2:6])
     people = User.objects.filter(pk__in=[pk for pk in author if pk]).values_list("pk", "username")
     return {
         "status": status,

@@ -5,6 +5,7 @@
   if (!list || !preview) return;
   const { keyOf, rows, current, typing } = playground.selection;
   const wide = matchMedia("(min-width: 56.0625rem)");
+  const trashed = "trashed" in document.querySelector("[data-selection]").dataset;
 
   const previewOf = (row) => `${list.dataset.previews}${row.dataset.row}/${keyOf(row).startsWith("run-") ? "?single=1" : ""}`;
   const show = (row) => {
@@ -12,8 +13,10 @@
     if (row === before) return;
     if (before) delete before.dataset.cursor;
     row.dataset.cursor = "";
-    if (wide.matches) htmx.ajax("GET", previewOf(row), { source: preview, target: preview, swap: "innerHTML" });
+    look(row);
   };
+  const look = (row) => { if (wide.matches && !trashed) htmx.ajax("GET", previewOf(row), { source: preview, target: preview, swap: "innerHTML" }); };
+  ["triage:done", "triage:undone"].forEach((name) => document.addEventListener(name, () => { if (current()) look(current()); }));
   /* What a mouse does that moves; not a list that is scrolled below one that rests. */
   let hover = 0, at = "";
   list.addEventListener("pointermove", (event) => {

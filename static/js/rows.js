@@ -105,7 +105,7 @@
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || event.defaultPrevented || event.repeat) return;
     if (event.target.closest?.(typing) || document.querySelector("dialog[open], :popover-open") || (trashed && event.key !== "m")) return;
     const of = current();
-    if (!of || !Object.hasOwn(keys, event.key)) return;
+    if (!of || !Object.hasOwn(keys, event.key) || (event.key === "R" && !event.shiftKey)) return; // the lock of capitals spends nothing
     event.preventDefault();
     keys[event.key](of);
   });

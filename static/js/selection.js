@@ -26,7 +26,11 @@
   const any = () => Boolean(all) || keys.size > 0;
   const total = () => { const count = document.getElementById("count"); return count ? count.dataset[`${thing}s`] : undefined; };
 
-  const words = () => (all ? (total() ? `All ${plural(Number(total()))}` : "All that match") : `${number(keys.size)} selected`);
+  const words = () => {
+    if (all) return total() ? `All ${plural(Number(total()))}` : "All that match";
+    const away = keys.size - rows().filter((row) => keys.has(keyOf(row))).length;
+    return `${number(keys.size)} selected${away > 0 ? `, ${number(away)} not shown` : ""}`;
+  };
   const draw = (aloud = false) => {
     const shown = rows();
     shown.forEach((row) => { const box = boxOf(row); if (box) box.checked = Boolean(all) || keys.has(keyOf(row)); });

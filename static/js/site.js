@@ -56,6 +56,7 @@
     toasted = undo;
     wait();
     playground.announce(`${text} Undo with U.`);
+    return close;
   };
   document.addEventListener("keydown", (event) => {
     if (event.key !== "u" || !toasted || event.ctrlKey || event.metaKey || event.altKey) return;

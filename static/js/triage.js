@@ -36,7 +36,7 @@
     const all = selection.rows(), at = all.indexOf(cursor || leaving[0]);
     const next = [...all.slice(at), ...all.slice(0, at).reverse()].find((row) => !leaving.includes(row));
     selection.drop(leaving.map(keyOf));
-    leaving.forEach((row) => { const mark = document.createElement("li"); mark.id = row.id; mark.hidden = true; row.replaceWith(mark); });
+    leaving.forEach((row) => { if (row.nextElementSibling?.matches(".unfolded")) row.nextElementSibling.remove(); const mark = document.createElement("li"); mark.id = row.id; mark.hidden = true; row.replaceWith(mark); });
     if (next && (cursor || focused)) next.querySelector(".run__link").focus({ preventScroll: true });
   };
   /* Rows that are not on this page any more, after a reload. */
@@ -62,24 +62,26 @@
   /* One after the other, so that an undo never overtakes what it takes back. */
   let line = Promise.resolve();
   const inTurn = (work) => { line = line.then(work, work); return line; };
+  let untoast = null;
   const act = (fields, quiet = false) => inTurn(async () => {
     try {
-      const found = await post(fields);
-      if (found.undo.length) { done.push({ undo: found.undo, said: found.said, row: [].concat(fields.row)[0] }); keep(); }
+      const found = await post(fields), entry = { undo: found.undo, said: found.said, row: [].concat(fields.row)[0] };
+      if (found.undo.length) { done.push(entry); keep(); }
+      untoast?.(); // `u` takes back the last thing
       playground.announce(found.said);
-      if (fields.do === "trash") playground.toast(found.said, undo);
+      if (fields.do === "trash") untoast = playground.toast(found.said, () => undo(entry));
       document.dispatchEvent(new CustomEvent("triage:done", { detail: { fields, said: found.said } }));
       htmx.trigger(document.body, "reviewed");
       return true;
     } catch (error) {
-      if (error.behind) { await behind(fields); return true; }
+      if (error.behind) { await behind(fields); return false; }
       if (quiet) throw error;
       playground.notice(error.message);
       return false;
     }
   });
-  const undo = () => inTurn(async () => {
-    const last = done.pop();
+  const undo = (entry) => inTurn(async () => {
+    const last = entry ? done.splice(done.indexOf(entry), 1)[0] : done.pop();
     if (!last) { playground.announce("There is nothing to undo."); return; }
     try {
       let away = false;
@@ -114,8 +116,7 @@
     const fields = { do: event.submitter?.value || "label", row: about, value: labelInput.value };
     try {
       if (all) { await behind(fields); return; } // a refusal stays in the dialog
-      await act(fields, true);
-      dialog.close();
+      if (await act(fields, true)) dialog.close();
     } catch (error) {
       labelError.textContent = error.message;
       labelError.hidden = false;
@@ -147,12 +148,12 @@
     label: () => askLabel(),
     star: () => (queue ? undefined : star()),
     /* All that match have no "other one of the first". */
-    visibility: (value) => (value === undefined && selection.all() ? document.getElementById("menu-visibility").showPopover() : many("visibility", value)),
+    visibility: (value) => (value === undefined && selection.all() ? bar.querySelector("[popovertarget=menu-visibility]").click() : many("visibility", value)),
     trash: () => !trashed && document.querySelector("[data-act=trash]") && many("trash"),
     restore: () => trashed && many("restore"),
     skip: () => queue && one("skip"),
     assign: () => queue && many("assign", "me"),
-    undo,
+    undo: () => undo(),
     compare: () => selection.compare(),
   };
   document.addEventListener("click", (event) => {
