@@ -81,7 +81,8 @@
     }
   });
   const undo = (entry) => inTurn(async () => {
-    const last = entry ? done.splice(done.indexOf(entry), 1)[0] : done.pop();
+    const at = entry ? done.indexOf(entry) : done.length - 1;
+    const [last] = at < 0 ? [] : done.splice(at, 1);
     if (!last) { playground.announce("There is nothing to undo."); return; }
     try {
       let away = false;
