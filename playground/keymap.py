@@ -61,13 +61,23 @@ OUTPUT = (
 )
 HISTORY = (
     Command("Down, up", (("J",), ("K",))),
-    Command("Rate", (("1",), ("5",))),
-    Command("Select", (("X",),)),
+    Command("Open", (("Enter",),)),
+    Command("Open the record of the run", (("O",),)),
+    Command("Put into the form; the draft is kept", (("E",),)),
+    Command("One run alone into the form", (("D",),)),
+    Command("Run again", (("Shift", "R"),)),
+    Command("All that the row can do", (("M",),)),
+    Command("Select; up to here", (("X",), ("Shift", "X"))),
+    Command("Select all shown; all that match", (("A",), ("Shift", "A"))),
+    Command("Clear the selection", (("Esc",),)),
     Command("Compare what is selected", (("C",),)),
+    Command("Rate", (("1",), ("5",))),
+    Command("Star; in a queue skip", (("S",),)),
     Command("Label", (("L",),)),
-    Command("Open in the form", (("E",),)),
     Command("Comment", (("N",),)),
     Command("Visibility", (("V",),)),
+    Command("Take from a queue", (("T",),)),
+    Command("Move to the trash", (("Delete",),)),
     Command("Undo", (("U",),)),
 )
 REVIEW = (

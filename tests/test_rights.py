@@ -213,7 +213,7 @@ TABLE = [
     Row("history", GET, user),
     Row("history", GET, user, data={"q": "aare"}),
     Row("history_facets", GET, user),
-    Row("history_keys", GET, user),
+    Row("keys", GET, user),
     Row("history_filters", GET, user),
     Row("history_complete", GET, user, data={"q": "label:", "at": "6"}),
     Row("history_preview", GET, read, "run"),

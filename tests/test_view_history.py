@@ -170,7 +170,8 @@ def test_lists_read_no_big_column_and_make_few_queries(alice: User) -> None:
         make_run(alice)
     with CaptureQueriesContext(connection) as captured:
         page(client)
-    assert len(captured) == counts[0] + 1  # who has seen the new ones: one statement, once
+    assert len(captured) == counts[0]
+    # Who has seen new ones: one statement, once.
     assert sum("INSERT" in query["sql"] for query in captured.captured_queries) == 1
     with CaptureQueriesContext(connection) as captured:
         page(client)

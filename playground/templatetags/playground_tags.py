@@ -12,7 +12,6 @@ from django.utils import timezone
 from django.utils.html import conditional_escape, format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
-from playground import keymap as the_keymap
 from playground import panel, parameters
 from playground.costs import dollars
 from playground.models import Run
@@ -47,12 +46,6 @@ ERROR_SENTENCES = {
     "limit": "A limit does not allow it",
     "internal": "The playground could not carry the run out",
 }
-
-
-@register.simple_tag
-def keymap() -> Any:
-    """The sections of the keyboard map: (title, commands)."""
-    return the_keymap.SECTIONS
 
 
 @register.simple_tag

@@ -23,30 +23,6 @@ TRY = ("is:starred", "has:error", "rating:>=4", "after:7d")
 FIRST_LINES = 600  # characters of prompt and output in a preview
 PREVIEWED = 4  # runs of a comparison in a preview
 QUIET = ("stream", "stream_options.include_usage")
-KEYS = (
-    (("J", "K"), "Move down, up"),
-    (("Enter",), "Open"),
-    (("O",), "Open the record of the run"),
-    (("E",), "Put into the form; your draft is kept"),
-    (("D",), "Duplicate: one run alone, into the form"),
-    (("Shift", "R"), "Run again"),
-    (("M",), "All that the row can do"),
-    (("X",), "Select"),
-    (("Shift", "X"), "Select up to here"),
-    (("A",), "Select all that are shown, or none"),
-    (("Shift", "A"), "Select all that match the search"),
-    (("Esc",), "Clear the selection"),
-    (("1", "–", "5"), "Rate the row with the cursor"),
-    (("S",), "Star"),
-    (("L",), "Label"),
-    (("V",), "Show to the team, or to you alone"),
-    (("N",), "Comment"),
-    (("C",), "Compare"),
-    (("Del",), "Move to the trash"),
-    (("U",), "Undo"),
-    (("/",), "Search"),
-    (("?",), "This list"),
-)
 # What htmx asks for by the element that it replaces: the list anew, or what comes below it.
 PARTS = {"found": "history/_found.html", "more": "history/_days.html"}
 
@@ -72,11 +48,6 @@ def history(request: Request) -> HttpResponse:
     }
     part = PARTS.get(str(request.htmx.target)) if request.htmx else None
     return render(request, part or "history/history.html", context)
-
-
-@require_GET
-def keys(request: Request) -> HttpResponse:
-    return render(request, "history/_keys.html", {"keys": KEYS})
 
 
 @require_GET

@@ -6,11 +6,13 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
+from playground import keymap
 from playground.models import Comparison, Connection, Preset, Run, User
 from playground.views import Request
 from playground.views.asked import Asked
 
 MOST = 5  # of each kind
+HOUR = 3600  # seconds
 REMEMBERED = 200  # newest runs whose models are offered
 
 
@@ -65,3 +67,11 @@ def _comparisons(asked: Asked) -> list[dict[str, Any]]:
     words = dict(runs.values_list("comparison", "prompt_preview"))
     found = Comparison.objects.visible_to(asked.user).defer("document", "axes").in_bulk(ids)
     return [{"comparison": found[pk], "words": words.get(pk, "")} for pk in ids if pk in found]
+
+
+@require_GET
+def keys(request: Request) -> HttpResponse:
+    """The sheet of shortcuts, the same for everybody: a browser asks once an hour."""
+    response = render(request, "_keys.html", {"sections": keymap.SECTIONS})
+    response["Cache-Control"] = f"private, max-age={HOUR}"
+    return response

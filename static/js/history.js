@@ -32,12 +32,6 @@
     const row = event.target.closest("[data-row]");
     if (row) { clearTimeout(hover); show(row); }
   });
-  const sheet = () => {
-    const body = document.getElementById("keys-list");
-    if (!body.children.length) htmx.ajax("GET", body.dataset.url, { source: body, target: body, swap: "innerHTML" });
-    document.getElementById("keys-dialog").showModal();
-  };
-  document.querySelector("[data-keys-sheet]")?.addEventListener("click", sheet);
   const move = (step) => {
     const all = rows(), index = all.indexOf(current());
     const row = all[Math.max(0, Math.min(all.length - 1, index < 0 ? (step > 0 ? 0 : all.length - 1) : index + step))];
@@ -47,7 +41,6 @@
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || event.defaultPrevented || event.target.closest?.(typing)) return;
     if (document.querySelector("dialog[open], :popover-open")) return;
-    if (event.key === "?") { event.preventDefault(); sheet(); return; }
     const step = { j: 1, ArrowDown: 1, k: -1, ArrowUp: -1 }[event.key];
     const inList = event.target === document.body || event.target.id === "main" || list.contains(event.target);
     if (step && (inList || "jk".includes(event.key))) { event.preventDefault(); move(step); }

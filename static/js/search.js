@@ -1,9 +1,8 @@
-/* The search box of runs (history, statistics): completion, `/`, the menu of filters. */
+/* The search box of runs (history, statistics): completion, the menu of filters. */
 (() => {
   const form = document.querySelector("[data-search]");
   if (!form) return;
   const input = form.querySelector("#search"), offers = document.getElementById("offers");
-  const typing = (target) => target.closest("input, textarea, select, dialog, [contenteditable]");
 
   /* Completion: a list below the box; the server knows the names and values. */
   let at = -1, timer = 0;
@@ -77,11 +76,5 @@
     input.value += blank;
     insert(button.dataset.filter, input.value.length, input.value.length);
     ask();
-  });
-  document.addEventListener("keydown", (event) => {
-    if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || event.isComposing || typing(event.target)) return;
-    event.preventDefault();
-    input.focus();
-    input.select();
   });
 })();
