@@ -21,7 +21,7 @@
 
   const rows = () => (list ? [...list.querySelectorAll("[data-row]")] : []);
   const keyOf = (row) => row.dataset.key || row.id.slice("row-".length);
-  const boxOf = (row) => row.querySelector("[data-select]");
+  const boxOf = (row) => row.querySelector(".run__sel input");
   const current = () => list?.querySelector("[data-row][data-cursor]");
   const any = () => Boolean(all) || keys.size > 0;
   const total = () => { const count = document.getElementById("count"); return count ? count.dataset[`${thing}s`] : undefined; };
@@ -70,7 +70,7 @@
 
   list?.addEventListener("click", (event) => {
     if (event.target.matches("[data-select-page]")) { page(); return; }
-    const box = event.target.closest("[data-select]");
+    const box = event.target.closest(".run__sel input");
     if (!box) return;
     const row = box.closest("[data-row]");
     if (event.shiftKey && anchor) range(row, box.checked); else toggle(row, box.checked);

@@ -124,7 +124,7 @@ def test_the_list_goes_on_below_and_is_as_long_when_one_comes_back(page: Page) -
 
 
 def test_rows_are_selected_by_mouse_and_worked_on_together(page: Page, filled: Server) -> None:
-    bar, boxes = page.locator("[data-selection]"), page.locator("[data-select]")
+    bar, boxes = page.locator("[data-selection]"), page.locator(".run__sel input")
     said = bar.locator("[data-count]")
     expect(bar).to_be_hidden()
     boxes.nth(1).click()
