@@ -15,7 +15,7 @@ from playground.database import wait_for
 from playground.models import Comparison, Label, Rating, Run, RunLabel, User
 from playground.models.annotations import clean_rating
 from playground.models.labels import clean_label, key_of
-from playground.models.runs import LIVE
+from playground.models.live import LIVE
 from playground.models.visible import Visibility
 from playground.runner import runner
 from playground.views import Request
