@@ -147,6 +147,24 @@ def together(alice: User) -> Panel:
     return Panel.objects.begin(membership(alice), "Which is best?", ids, together=True)
 
 
+def test_the_list_says_how_far_one_is_in_a_few_queries(
+    judge: Client,
+    alice: User,
+    panel: Panel,
+    runs: list[Run],
+    django_assert_max_num_queries: Any,
+) -> None:
+    vote(judge, panel, "1")
+    for n in range(12):
+        Panel.objects.begin(membership(alice), f"Panel {n}", [run.pk for run in runs])
+    with django_assert_max_num_queries(20):
+        page = judge.get(reverse("reviews"))
+    assert [(each["rounds"], each["voted"]) for each in page.context["panels"]] == [
+        *[(2, 0)] * 12,
+        (2, 1),
+    ]
+
+
 def test_all_outputs_of_a_prompt_stand_together_once_for_each_repetition(together: Panel) -> None:
     rounds = list(together.rounds.with_seats())
     assert [each.size for each in rounds] == [3] * 4

@@ -3,13 +3,23 @@
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.db.models import Q
+from django.db.models import Count, Q
 from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
-from playground.models import Comment, Judge, Membership, Panel, Queue, QueueItem, Run, User
+from playground.models import (
+    Comment,
+    Judge,
+    Membership,
+    Panel,
+    Queue,
+    QueueItem,
+    Round,
+    Run,
+    User,
+)
 from playground.models.panels import MOST_RUNS, votes_asked
 from playground.models.reviews import MOST
 from playground.views import Request
@@ -33,21 +43,30 @@ def membership_of(request: Request) -> Membership:
 def reviews(request: Request) -> HttpResponse:
     """What there is to review, and what can be judged."""
     queues = Queue.objects.visible_to(request.user).with_progress(request.user)
-    panels = Panel.objects.visible_to(request.user).select_related("author").order_by("-pk")
-    found = [(panel, Judge.objects.known(panel, request.user)) for panel in panels[:SHOWN]]
     context = {
         "queues": queues.select_related("author").order_by("-pk")[:SHOWN],
-        "panels": [
-            {
-                "panel": panel,
-                "judge": judge,
-                "rounds": panel.rounds.count(),
-                "voted": judge.ballots.exclude(value="").count() if judge else 0,
-            }
-            for panel, judge in found
-        ],
+        "panels": _panels(request.user),
     }
     return render(request, "reviews/reviews.html", context)
+
+
+def _panels(user: User) -> list[dict[str, Any]]:
+    """The newest, each with how many rounds it has and how far this user is. Three queries."""
+    panels = list(Panel.objects.visible_to(user).select_related("author").order_by("-pk")[:SHOWN])
+    rounds = Round.objects.filter(panel__in=panels).order_by().values_list("panel")
+    counts = dict(rounds.annotate(count=Count("pk")))
+    voted = Count("ballots", filter=~Q(ballots__value=""))
+    judges = Judge.objects.filter(panel__in=panels, user=user).annotate(voted=voted)
+    own = {judge.panel_id: judge for judge in judges}
+    return [
+        {
+            "panel": panel,
+            "judge": own.get(panel.pk),
+            "rounds": counts.get(panel.pk, 0),
+            "voted": own[panel.pk].voted if panel.pk in own else 0,
+        }
+        for panel in panels
+    ]
 
 
 # --- Making one ----------------------------------------------------------------------------
