@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from django.db.models import Q, QuerySet
 
+from playground.models.among import Among
 from playground.models.runs import Run
 from playground.models.sources import FEW, SLICE, Literally, Source, Words, condition, source
 from playground.models.teams import User
@@ -24,6 +25,7 @@ from playground.query import Query
 WALK = 10_000  # runs that one answer looks through
 FIRST = 1_000  # of them, before any source is asked for its list
 STEP = 3_000  # at once after that
+FREQUENT = 0.3  # share of the newest runs from which words are not listed
 
 
 class Key(NamedTuple):
@@ -153,7 +155,7 @@ class Finder:
                 return
 
     def _keys_of(self, runs: Sequence[int]) -> dict[int, Key]:
-        rows = Run.objects.filter(pk__in=runs).values_list("created_at", "comparison", "pk")
+        rows = Run.objects.filter(Among("pk", runs)).values_list("created_at", "comparison", "pk")
         return {row[2]: Key(*row) for row in rows}
 
     def _directly(self, count: int, cursor: Key | None, up: bool) -> list[Key]:
@@ -214,8 +216,8 @@ class Finder:
         rows = self._beyond(cursor, up)
         keys = {
             row[2]: Key(*row)
-            for part in _slices(few)
-            for row in rows.filter(pk__in=part).values_list("created_at", "comparison", "pk")
+            for part in _slices(few, FEW)
+            for row in rows.filter(Among("pk", part)).values_list("created_at", "comparison", "pk")
         }
         ordered = sorted(keys, key=lambda run: keys[run], reverse=not up)
         found: dict[Any, Key] = {}
@@ -237,17 +239,25 @@ class Finder:
         newest = list(rows[: WALK + 1])
         if len(newest) <= WALK:
             return Counted(self._kept(newest), True)
-        few = self._few()
+        few = None if self._is_frequent(newest) else self._few()
         if few is None:
             return Counted(self._kept(newest[:WALK]), False, walked=True)
-        found = [row for part in _slices(few) for row in rows.filter(pk__in=part)]
+        found = [row for part in _slices(few, FEW) for row in rows.filter(Among("pk", part))]
         return Counted(self._kept(found), True)
+
+    def _is_frequent(self, newest: list[Any]) -> bool:
+        """Whether words are in so many of the newest runs that their list would be far too long.
+
+        PostgreSQL puts the whole list together before it gives the first of it.
+        """
+        some = [row[0] for row in newest[:FIRST]]
+        return bool(self.query.words) and len(self._passing(some)) > FREQUENT * FIRST
 
     def all_runs(self, most: int) -> list[int] | None:
         """All runs of the search; None where more than `most` would have to be looked through."""
         rows = self.rows.order_by("-created_at", "-comparison", "-pk").values_list("pk", flat=True)
         if self.sources and (few := self._few()) is not None:
-            runs = [pk for part in _slices(few) for pk in rows.filter(pk__in=part)]
+            runs = [pk for part in _slices(few, FEW) for pk in rows.filter(Among("pk", part))]
         else:
             runs = list(rows[: most + 1])
         if len(runs) > most:
@@ -271,8 +281,8 @@ class Finder:
         rows = rows.values_list("pk", *fields)
         few = self._few() if self.sources else None
         if few is not None:
-            for part in _slices(few):
-                yield self._kept(list(rows.filter(pk__in=part)))
+            for part in _slices(few, FEW):
+                yield self._kept(list(rows.filter(Among("pk", part))))
             return
         reads_texts = self.query.has_text and not self.query.words
         if reads_texts:

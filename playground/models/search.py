@@ -16,6 +16,7 @@ from django.db import DataError, connection, models, transaction
 from django.db.models.functions import Left, Length
 
 from playground.completion import CompletionRequest, storable
+from playground.models.among import Among
 from playground.models.choices import Choice
 from playground.models.live import LIVE
 from playground.models.runs import Run
@@ -136,7 +137,7 @@ class SearchTextQuerySet(models.QuerySet["SearchText"]):
 
     def literally(self, texts: Sequence[str], run_ids: Sequence[int]) -> set[int]:
         """Those of the runs whose folded text holds all these, to the character."""
-        rows: models.QuerySet[Any] = self.filter(pk__in=run_ids)
+        rows: models.QuerySet[Any] = self.filter(Among("pk", run_ids))
         for text in texts:
             rows = rows.annotate(at=models.functions.StrIndex("text", models.Value(text)))
             rows = rows.filter(at__gt=0)

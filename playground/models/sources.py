@@ -7,6 +7,7 @@ from typing import Any
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
+from playground.models.among import Among
 from playground.models.annotations import Comment
 from playground.models.labels import Label, RunLabel
 from playground.models.live import LIVE
@@ -74,7 +75,7 @@ class Listed(Source):
         return None if len(found) > FEW else list(dict.fromkeys(found))
 
     def holds(self, runs: Sequence[int]) -> set[int]:
-        return set(self.rows.filter(run_id__in=runs).values_list("run_id", flat=True))
+        return set(self.rows.filter(Among("run_id", runs)).values_list("run_id", flat=True))
 
 
 class Live(Source):
@@ -92,7 +93,7 @@ class Live(Source):
         return None if len(found) > FEW else found
 
     def holds(self, runs: Sequence[int]) -> set[int]:
-        live = Run.objects.filter(pk__in=runs, status__in=LIVE)
+        live = Run.objects.filter(Among("pk", runs), status__in=LIVE)
         return set(live.values_list("pk", flat=True))
 
 

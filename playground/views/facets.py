@@ -13,6 +13,7 @@ from django.views.decorators.http import require_GET
 from playground import query
 from playground.completion import storable
 from playground.models import Label, RunLabel, User
+from playground.models.among import Among
 from playground.models.annotations import labels_seen_in
 from playground.models.finder import WALK, Counted, Finder
 from playground.models.sources import FEW
@@ -75,7 +76,7 @@ def values_of(request: Request, counted: Counted) -> dict[str, Counter[str]]:
 def labels_of(runs: Sequence[int]) -> Counter[str]:
     counts: Counter[int] = Counter()
     for start in range(0, len(runs), 2_000):
-        part = RunLabel.objects.filter(run__in=runs[start : start + 2_000]).order_by()
+        part = RunLabel.objects.filter(Among("run_id", runs[start : start + 2_000])).order_by()
         counts.update(part.values_list("label", flat=True))
     names = Label.objects.in_bulk([pk for pk, _ in counts.most_common(200)])
     return Counter({names[pk].name: n for pk, n in counts.most_common(200) if pk in names})

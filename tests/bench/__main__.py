@@ -13,7 +13,11 @@ import tempfile
 from tests.bench.setup import is_empty
 
 STREAMS = "tests.bench.streams"
-MEMBERS = ["tests.bench.history", "tests.bench.rollup"]  # each a module that takes a database
+MEMBERS = [
+    "tests.bench.history",
+    "tests.bench.rollup",
+    "tests.bench.beside",
+]  # each a module that takes a database
 
 
 def main() -> int:

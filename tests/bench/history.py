@@ -1,13 +1,17 @@
 """How fast the history answers: `python -m tests.bench.history DATA_DIR|DATABASE_URL`.
 
 Asks every page several times, as a member of the largest team, through the whole stack of the
-application in this process; prints median and 95th percentile in ms, and the page's weight.
+application in this process; prints median and 95th percentile in ms, the median of this process's
+own time on a processor (which foreign load does not lengthen much), and the page's weight, plain
+and compressed.
 """
 
 import argparse
+import gzip
+import os
 import sys
 import time
-from statistics import quantiles
+from statistics import median, quantiles
 from urllib.parse import urlencode
 
 from tests.bench.million import COMMON, MODELS, RARE
@@ -71,25 +75,33 @@ def measure(rounds: int, only: str = "") -> int:
     client.force_login(User.objects.get(username="user1"))
     runs = Run.objects.order_by("-pk").first()
     print(f"{Run.objects.count():,} runs, {Run._meta.db_table} up to {runs and runs.pk}")
-    print(f"{'':26}{'p50 ms':>8}{'p95 ms':>8}{'KB':>6}")
+    print(f"limits: {TARGET_MS} ms at p95, {TARGET_KB} KB; load {os.getloadavg()[0]:.1f}")
+    print(f"{'':26}{'p50 ms':>8}{'p95 ms':>8}{'CPU ms':>8}{'KB':>6}{'gzip':>6}")
 
     def line(name: str, path: str, states: list[dict[str, str]], count: int) -> int:
-        times, weight = [], 0
+        times, cpu, weight, packed = [], [], 0, 0
         for turn in range(count):
             for state in states:
                 cache.clear()
-                began = time.perf_counter()
+                began, worked = time.perf_counter(), time.process_time()
                 answer = client.get(f"{path}?{urlencode({'whose': 'team', **state})}")
                 took = (time.perf_counter() - began) * 1000
+                own = (time.process_time() - worked) * 1000
                 assert answer.status_code == 200, (name, state)
-                weight = max(weight, len(answer.content))
                 if turn:  # the first of each only warms
                     times.append(took)
+                    cpu.append(own)
+                elif len(answer.content) > weight:
+                    weight, packed = len(answer.content), len(gzip.compress(answer.content))
         cuts = quantiles(times, n=20, method="inclusive")
-        missed = cuts[18] > TARGET_MS or weight > TARGET_KB * 1000
-        mark = "  over" if missed else ""
-        print(f"{name:26}{cuts[9]:8.0f}{cuts[18]:8.0f}{weight / 1000:6.0f}{mark}", flush=True)
-        return int(missed)
+        late, heavy = cuts[18] > TARGET_MS, weight > TARGET_KB * 1000
+        said = [f"misses {TARGET_MS} ms"] * late + [f"misses {TARGET_KB} KB"] * heavy
+        print(
+            f"{name:26}{cuts[9]:8.0f}{cuts[18]:8.0f}{median(cpu):8.0f}{weight / 1000:6.0f}"
+            f"{packed / 1000:6.0f}  {', '.join(said) or 'holds'}",
+            flush=True,
+        )
+        return int(late or heavy)
 
     missed = 0
     for name, states in SEARCHES.items():
@@ -106,6 +118,7 @@ def measure(rounds: int, only: str = "") -> int:
     if only in "completion":
         states = [{"q": "label:la"}, {"q": "model:"}, {"q": "st"}]
         missed += line("completion", "/history/complete/", states, rounds)
+    print(f"limit {TARGET_MS} ms, {TARGET_KB} KB: {'holds' if not missed else f'{missed} miss'}")
     return missed
 
 

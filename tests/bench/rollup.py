@@ -6,6 +6,7 @@ a processor, all in seconds. A filtered page is there to see, without a target.
 """
 
 import argparse
+import os
 import sys
 import time
 from statistics import median
@@ -23,6 +24,12 @@ PAGES = {
     "one's own, 12 months": "/stats/?period=year&whose=mine",
     "CSV by day, 12 months": "/stats/csv/?table=day&period=year",
 }
+ELSEWHERE = {  # where days are not those of UTC
+    "90 days, in Berlin": ("/stats/?period=90d", "Europe/Berlin"),
+    "12 months, in Berlin": ("/stats/?period=year", "Europe/Berlin"),
+    "CSV by day, in Kathmandu": ("/stats/csv/?table=day&period=year", "Asia/Kathmandu"),
+}
+
 FILTERED = {
     "label, 30 days": "/stats/?period=30d&q=label:task",
     "failed, 12 months": "/stats/?period=year&q=status:failed",
@@ -45,6 +52,7 @@ def measure(rounds: int) -> int:
     from django.test import Client
 
     from playground.models import Run, Stale, Tally, User
+    from playground.timezones import COOKIE
 
     settings.ALLOWED_HOSTS = ["testserver"]
     call_command("collectstatic", interactive=False, verbosity=0)
@@ -53,21 +61,25 @@ def measure(rounds: int) -> int:
     client.force_login(User.objects.get(username="user1"))
     counts = f"{Run.objects.count():,} runs, {Tally.objects.count():,} rows of the roll-up"
     print(f"{counts}, {Stale.objects.count():,} marks")
+    print(f"limit {TARGET_S:.0f} s at the median; load {os.getloadavg()[0]:.1f}")
     print(f"{'':26}{'best s':>8}{'p50 s':>8}{'worst s':>9}{'CPU s':>7}{'KB':>6}")
     missed = 0
-    for name, path in {**PAGES, **FILTERED}.items():
+    here = {name: (path, "UTC") for name, path in {**PAGES, **FILTERED}.items()}
+    for name, (path, zone) in {**here, **ELSEWHERE}.items():
         times, cpu = [], []
+        client.cookies[COOKIE] = zone
         for _ in range(rounds):
             began, worked = time.perf_counter(), time.process_time()
             answer = client.get(path)
             times.append(time.perf_counter() - began)
             cpu.append(time.process_time() - worked)
             assert answer.status_code == 200, name
-        late = name in PAGES and median(times) > TARGET_S
+        late = name not in FILTERED and median(times) > TARGET_S
         missed += late
         figures = f"{min(times):8.2f}{median(times):8.2f}{max(times):9.2f}{median(cpu):7.2f}"
-        mark = "  over" if late else ""
+        mark = "" if name in FILTERED else "  misses" if late else "  holds"
         print(f"{name:26}{figures}{len(answer.content) / 1000:6.0f}{mark}", flush=True)
+    print(f"limit {TARGET_S:.0f} s: {'holds' if not missed else f'{missed} miss'}")
     return missed
 
 
