@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group
+from django.db import connection as database
 from django.db import transaction
 from django.http import HttpResponse
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from playground.models import AuditEntry, Limit, Memory, User
@@ -37,7 +39,8 @@ ADMIN: dict[str, tuple[set[int], set[int]]] = {
 }
 CHANGED = ("auth_group", "playground_connection", "playground_limit", "playground_team",
            "playground_user")  # fmt: skip
-READ_ONLY = {"playground_auditentry": set[str](), "playground_memory": {"delete"},
+READ_ONLY = {"playground_auditentry": set[str](), "playground_run": set[str](),
+             "playground_memory": {"delete"},
              "playground_invitation": {"add"}}  # what may be done all the same  # fmt: skip
 for model in CHANGED:
     ADMIN |= {f"{model}_{page}": (YES, {200, 302}) for page in ("changelist", "add", "change")}
@@ -89,6 +92,7 @@ class AdminWorld(World):
             "playground/memory": memory.pk,
             "playground/connection": self.connection.pk,
             "playground/limit": limit.pk,
+            "playground/run": self.things["run"],
             "playground/team": self.team.pk,
             "playground/invitation": self.things["invitation"],
             "playground/user": self.people["author"].pk,
@@ -132,6 +136,20 @@ def test_an_admin_gets_what_the_table_says_and_never_reads_a_prompt(world: Admin
             if WORD in answer.content.decode():
                 faults.append(f"{method} {name} shows a prompt")
     assert not faults, "\n".join(faults)
+
+
+def test_the_list_of_runs_reads_no_text_of_them(world: AdminWorld) -> None:
+    with CaptureQueriesContext(database) as captured:
+        page = world.clients["admin"].get("/admin/playground/run/").content.decode()
+    assert "bob" in page
+    assert "fake" in page
+    assert WORD not in page
+    read = [each["sql"] for each in captured if '"playground_run"."status"' in each["sql"]]
+    assert read
+    for sql in read:
+        for column in ("prompt_preview", "output_preview", "error_message", "request"):
+            assert f'"{column}"' not in sql
+    assert len(captured) < 25
 
 
 @pytest.mark.parametrize("who", sorted(set(PEOPLE) - {"admin"}))

@@ -1,5 +1,5 @@
-"""The admin site: connections and their keys, teams and people, the audit log."""
+"""The admin site: connections and their keys, teams and people, runs without texts, the log."""
 
-from playground.admin import audit, connections, limits, people
+from playground.admin import audit, connections, limits, people, runs
 
-__all__ = ["audit", "connections", "limits", "people"]
+__all__ = ["audit", "connections", "limits", "people", "runs"]

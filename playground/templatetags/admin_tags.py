@@ -26,6 +26,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "Group": "Sets of rights for admins who may not do everything.",
     },
     "Records": {
+        "Run": "Who asked which backend, when, and what it cost; never a prompt or an output.",
         "AuditEntry": "Who changed what, and when. It cannot be edited.",
     },
 }
