@@ -184,10 +184,12 @@ def team(
     finally:
         for person in made.people:
             person.http.close()
-        with ThreadPoolExecutor() as pool:
-            list(pool.map(lambda server: server.__exit__(), made.servers))
         made.proxy.stop()
-        made.redis.stop()
+        try:
+            with ThreadPoolExecutor() as pool:
+                list(pool.map(lambda server: server.__exit__(), made.servers))
+        finally:
+            made.redis.stop()
 
 
 def answers(url: str) -> bool:
