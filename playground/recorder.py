@@ -71,6 +71,7 @@ class Recorder:
         self._again: list[Line] = []  # of a tick that may or may not have been committed
         self._urgent = False
         self._closing = False
+        self._give_up_at = 0.0
         self._wake = threading.Condition()
         self._backlog = 0  # characters taken by `add` and not yet committed
         self.trouble = ""  # what the page says while nothing can be saved
@@ -150,8 +151,9 @@ class Recorder:
         """Write what is there and end the thread."""
         with self._wake:
             self._closing = True
+            self._give_up_at = time.monotonic() + timeout
             self._wake.notify()
-        self._thread.join(timeout)
+        self._thread.join(timeout + 1)
 
     # --- the thread ---
 
@@ -178,8 +180,10 @@ class Recorder:
                     connection.close()
                     back_off = min(2 * back_off, LONGEST_BACK_OFF)
                     next_tick = next_beat = time.monotonic() + back_off
-                    if self._closing:
-                        return
+                    if self._closing:  # the database may be back in a moment
+                        if time.monotonic() > self._give_up_at:
+                            return
+                        time.sleep(min(back_off, 0.5))
                 except Exception:
                     # Without this thread nothing would be saved any more.
                     logger.exception("The recorder failed in a way that nobody foresaw")

@@ -9,11 +9,11 @@ import functools
 import logging
 import time
 from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Any, NamedTuple
 
 from django.conf import settings
-from django.db import close_old_connections
+from django.db import InterfaceError, OperationalError, close_old_connections
 from django.db.models import F
 from django.utils import timezone
 
@@ -122,14 +122,18 @@ class Runner:
         deadline = time.monotonic() + seconds
         while self._tasks and time.monotonic() < deadline:
             await asyncio.wait(self._tasks.values(), timeout=deadline - time.monotonic())
-        await self._interrupt_queued()
+        with suppress(OperationalError, InterfaceError):  # else those who find us gone do it
+            if not self.trouble:
+                await self._interrupt_queued()
         for run in list(self._tasks):
             self._cancel(run, CUT_OFF)
         if self._tasks:
             await asyncio.wait(self._tasks.values(), timeout=5)
         await asyncio.to_thread(self._recorder.close)
         await asyncio.sleep(0)  # what the last tick published is delivered
-        await in_thread(self._sign_off)
+        with suppress(OperationalError, InterfaceError):
+            if not self.trouble:
+                await in_thread(self._sign_off)
         await hub.hang_up(RESTARTING)
         await hub.relay.close()
         await base.close()

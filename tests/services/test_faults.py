@@ -3,6 +3,7 @@ and whoever watches is told what is going on."""
 
 import asyncio
 import os
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -189,6 +190,36 @@ def test_postgresql_is_restarted(playground: Team, person: Person, cluster: Clus
     for run in runs:
         assert stored(playground.rows, run) == ("completed", text_of(200))
     until(lambda: person.http.get(f"{playground.url}/history/").status_code == 200)
+
+
+def test_a_stop_while_postgresql_is_away_saves_what_has_come(
+    playground: Team, person: Person, cluster: Cluster
+) -> None:
+    server = playground.servers[1]
+    form = document(column(playground.rows), prompt="rate=20 n=2000")
+    _, [run] = playground.at(person, server).run(form)
+    watching = listener(playground, person, playground.servers[0], [run])
+
+    async def stop() -> int:
+        following = asyncio.create_task(watching.follow())
+        await wait(lambda: watching.length(run) > 50)
+        await asyncio.to_thread(cluster.stop)
+        await wait(lambda: any("Not saved yet" in said for said in watching.troubles))
+        assert server.process
+        server.process.send_signal(signal.SIGTERM)
+        await asyncio.sleep(1)
+        await asyncio.to_thread(cluster.go)
+        code = await asyncio.to_thread(server.ended)
+        async with asyncio.timeout(60):
+            await following
+        return code
+
+    assert asyncio.run(stop()) == 0
+    status, text = stored(playground.rows, run)
+    assert status == "interrupted"
+    assert text_of(2000).startswith(text)
+    assert len(text) > watching.length(run) // 2 > 0
+    server.start()
 
 
 # --- The disk -------------------------------------------------------------------------------

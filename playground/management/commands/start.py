@@ -8,6 +8,7 @@ import asyncio
 import contextvars
 import errno
 import logging
+import os
 import signal
 import socket
 import threading
@@ -41,6 +42,7 @@ from playground.upkeep import Upkeep
 logger = logging.getLogger(__name__)
 
 FLUSH_SECONDS = 20  # for the last texts to reach the database, after the runs were interrupted
+END_SECONDS = 15  # for what is left after that
 # `make` passes a SIGTERM on to a process group that had it already: one stop, not two.
 SAME_SIGNAL_SECONDS = 0.5
 
@@ -197,4 +199,14 @@ class Serving:
         except Exception:
             logger.exception("The running requests could not be ended in order.")
         # Not reached by a task that the second signal cancelled: its successor gets here.
+        last = threading.Timer(END_SECONDS, end_now)
+        last.daemon = True
+        last.start()
         self.server.stop()
+
+
+def end_now() -> None:
+    """Everything is saved; what does not let go, such as a view that waits for a dead database,
+    must not keep the process for ever."""
+    logger.error("Something does not end; the process does.")
+    os._exit(1)
