@@ -61,10 +61,11 @@
     if (!count || !link) return Promise.resolve();
     return htmx.ajax("GET", link.getAttribute("href"), { source: link, target: "#more", swap: "outerHTML" }).then(() => below(count - 1));
   };
-  document.addEventListener("htmx:afterSettle", ({ detail }) => {
-    const path = detail.requestConfig?.headers?.["HX-Target"];
-    if (path === "more") { pages += 1; join(); }
-    if (path === "more" || path === "found" || list.contains(detail.target)) drawn();
+  document.addEventListener("htmx:afterRequest", ({ detail }) => {
+    if (!detail.successful) return;
+    const asked = detail.requestConfig?.headers?.["HX-Target"];
+    if (asked === "more") { pages += 1; join(); }
+    if (asked === "more" || asked === "found" || list.contains(detail.target)) drawn();
   });
 
   /* The list anew, as long as it was, with the cursor where it was. */
