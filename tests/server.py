@@ -20,7 +20,7 @@ import psycopg
 from psycopg.rows import dict_row
 
 ROOT = Path(__file__).resolve().parent.parent
-READY_SECONDS = 120
+READY_SECONDS = 240
 
 
 def free_port() -> int:

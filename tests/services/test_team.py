@@ -43,7 +43,7 @@ def playground(
     fake: str,
 ) -> Iterator[Team]:
     folder = tmp_path_factory.mktemp("team")
-    with team(folder, postgres(), request.param, DRAIN_SECONDS="10") as made:
+    with team(folder, postgres(), request.param, DRAIN_SECONDS="40") as made:
         made.connect("fake", fake)
         yield made
 
