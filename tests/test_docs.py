@@ -16,6 +16,20 @@ def test_every_test_that_the_faults_name_exists() -> None:
         assert (ROOT / "tests" / path).exists(), path
 
 
+def test_every_yes_beside_other_tools_names_a_test_that_exists() -> None:
+    text = (ROOT / "docs/compare.md").read_text(encoding="utf-8")
+    code = "\n".join(path.read_text(encoding="utf-8") for path in ROOT.glob("tests/**/*.py"))
+    rows = [
+        line
+        for line in text.splitlines()
+        if re.match(r"\| (?!\|)[^|]+\| (yes|partly|SQLite)", line)
+    ]
+    assert len(rows) > 80
+    for row in rows:
+        [name] = re.findall(r"`(test_\w+)`", row.split("|")[2])
+        assert f"def {name}(" in code, row
+
+
 def test_every_path_of_the_architecture_exists() -> None:
     text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
     for path in re.findall(r"`((?:playground|static|templates|docs|views)/[\w./]+|\w+\.py)`", text):
