@@ -221,7 +221,7 @@ def test_code_is_escaped_once_wherever_it_is_reviewed(page: Client, alice: User,
         reverse("reviews"),
         reverse("queue", args=[queue.pk]),
         reverse("panel", args=[panel.pk]),
-        reverse("compare") + f"?runs={one.pk},{other.pk}",
+        reverse("compare") + f"?rows=run-{one.pk},run-{other.pk}",
     ):
         text = page.get(address).content.decode()
         assert escape(CODE) in text, address

@@ -625,6 +625,7 @@ OF_THE_SERVER = {
     "connection",
     "login_link",
     "parameters",
+    "prepare",
     "probe",
     "rebuild_statistics",
     "reset_two_factor",

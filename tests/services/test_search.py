@@ -5,25 +5,44 @@ import subprocess
 import sys
 from collections.abc import Callable
 
+import pytest
+
 from tests.server import ROOT
 
-FILES = [
-    "tests/test_search_index.py",
-    "tests/test_search.py",
-    "tests/test_view_history.py",
-    "tests/test_trash.py",
-    "tests/test_jobs.py",
-    "tests/test_shares.py",
-    "tests/test_annotations.py",
-    "tests/test_reviews.py",
-    "tests/test_panels.py",
-    "tests/test_exchange.py",
-]
+FILES = {
+    "history": [
+        "tests/test_search_index.py",
+        "tests/test_search.py",
+        "tests/test_view_history.py",
+        "tests/test_trash.py",
+        "tests/test_jobs.py",
+        "tests/test_shares.py",
+        "tests/test_annotations.py",
+    ],
+    "review": [
+        "tests/test_reviews.py",
+        "tests/test_panels.py",
+        "tests/test_exchange.py",
+    ],
+}
 
 
-def test_the_tests_of_the_history_hold_on_postgresql(postgres: Callable[[], str]) -> None:
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("part", FILES)
+def test_the_tests_of_the_history_hold_on_postgresql(
+    part: str, postgres: Callable[[], str]
+) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--reuse-db", *FILES],
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "--reuse-db",
+            *FILES[part],
+        ],
         cwd=ROOT,
         env={**os.environ, "DATABASE_URL": postgres()},
         capture_output=True,
