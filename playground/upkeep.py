@@ -11,6 +11,8 @@ import math
 import time
 from datetime import timedelta
 
+from django.db import DatabaseError, connection
+
 from playground.database import in_thread
 from playground.exchange.importing import step
 from playground.models import Block, Chore, Job, Retention, Stale, Transfer
@@ -26,6 +28,13 @@ ROLL_UP_EVERY = timedelta(seconds=15)  # the quarter of now is counted again eac
 ROUNDS = 200  # of the roll-up, before other work has its turn
 
 
+def write_back() -> None:
+    """SQLite's log into its file, while others read and write; else the next commit would wait."""
+    if connection.vendor == "sqlite":
+        with connection.cursor() as cursor:
+            cursor.execute("PRAGMA wal_checkpoint(PASSIVE)")
+
+
 class Upkeep:
     """`run` until it is cancelled; the server does, before it drains."""
 
@@ -33,6 +42,17 @@ class Upkeep:
         self._asked: dict[str, float] = {}  # {chore: when it was asked for last, `monotonic`}
 
     async def run(self) -> None:
+        await asyncio.gather(self._rounds(), self._write_back())
+
+    async def _write_back(self) -> None:
+        while True:
+            await asyncio.sleep(IDLE)
+            try:
+                await in_thread(write_back)
+            except DatabaseError:
+                logger.exception("The log of the database cannot be written back")
+
+    async def _rounds(self) -> None:
         while True:
             try:
                 await self.round()

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import tempfile
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -16,7 +17,7 @@ from playground.models import Run, Transfer, User
 
 logger = logging.getLogger(__name__)
 
-PAUSE = 0.02  # seconds after each batch: the recorder's turn
+LONGEST_PAUSE = 0.05  # seconds after each part; as long as it took: half of the time is for others
 PIECE = 256 * 1024  # bytes of a file that are sent at once
 FAILED = "The server failed here; its log says more."
 STOPPED = "The download was broken off."
@@ -101,9 +102,10 @@ class Export:
         """Ids of a few runs; after each batch the progress is noted, and others have a turn."""
         while (ids := await in_thread(self.walk.batch)) is not None:
             for part in await in_thread(_sliced, ids):
+                began = time.monotonic()
                 yield part
+                await asyncio.sleep(min(time.monotonic() - began, LONGEST_PAUSE))
             await in_thread(self.transfer.beat)
-            await asyncio.sleep(PAUSE)
 
     async def _file(self) -> AsyncIterator[bytes]:
         """Built beside, sent, and removed, whatever happens."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Any, NamedTuple
 
-from django.db import models, transaction
+from django.db import models
 from django.db.models import Count, F, Q, Sum
 from django.utils import timezone
 
@@ -25,6 +25,7 @@ from playground.models.counts import (
     spans,
     sums,
 )
+from playground.models.turns import writing
 
 HOUR, SIX_HOURS, DAY, EIGHT_DAYS = 4, 24, 96, 768  # quarters
 SIZES = (EIGHT_DAYS, DAY, SIX_HOURS, HOUR)
@@ -77,7 +78,7 @@ class BlockQuerySet(models.QuerySet["Block"]):
         near = due.filter(team_id=first.team_id, size=first.size)
         blocks = list(near.filter(quarter__gte=begin, quarter__lt=end).order_by("pk"))
         summed = list(_summed(first.team_id, first.size, [block.quarter for block in blocks]))
-        with transaction.atomic():
+        with writing():
             same = self.filter(pk__in=[block.pk for block in blocks]).select_for_update()
             versions = dict(same.values_list("pk", "version"))
             if versions != {block.pk: block.version for block in blocks}:

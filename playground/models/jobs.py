@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.conf import settings
-from django.db import models, transaction
+from django.db import models
 from django.db.models import Exists, F, OuterRef
 from django.urls import reverse
 from django.utils import timezone
@@ -18,10 +18,11 @@ from playground.models.comparisons import Comparison
 from playground.models.labels import Label, RunLabel
 from playground.models.runs import Run
 from playground.models.teams import Membership, Team
+from playground.models.turns import writing
 from playground.models.visible import Visibility
 from playground.models.work import KEPT, Work, WorkQuerySet, lease
 
-BATCH = 250  # runs of one transaction, so that it stays under 50 ms
+BATCH = 100  # runs of one transaction, so that it stays under 50 ms beside other work
 INSERTED = 50  # batches of one transaction, for the same reason
 
 
@@ -103,7 +104,7 @@ class Job(Work):
 
     def step(self) -> bool:
         """One batch; False when the job has ended. Raises nothing that another try would mend."""
-        with transaction.atomic():
+        with writing():
             if not self.going().update(lease=lease()):
                 return False  # stopped meanwhile
             worked = self._merge() if self.kind == self.Kind.MERGE else self._batch()

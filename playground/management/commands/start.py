@@ -11,6 +11,7 @@ import logging
 import os
 import signal
 import socket
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -136,6 +137,11 @@ def port_sentence(host: str, port: int, error: int | None) -> str:
     return f"HOST={host} is not an address of this machine; choose 127.0.0.1 or 0.0.0.0."
 
 
+# Seconds for which a busy thread (a bulk job, an export) keeps the interpreter while the loop and
+# the recorder wait for it; they wait many times in each tick. Python's own 5 ms make streams stall.
+TURN = 0.0005
+
+
 class Serving:
     """Daphne's server in the main thread, with SIGTERM and Ctrl+C in our own hands."""
 
@@ -152,6 +158,7 @@ class Serving:
         self.stopping_since = 0.0
 
     def run(self) -> None:
+        sys.setswitchinterval(TURN)
         self.server.run()
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_DFL)  # the loop that handled them is over
