@@ -29,7 +29,7 @@ _noticed: dict[str, float] = {}  # session key → when, by the monotonic clock
 
 def browser_name(agent: str) -> str:
     """`Firefox on Linux` of a User-Agent header; its beginning where it says neither."""
-    browser = next((name for sign, name in BROWSERS if f"{sign}" in agent), "")
+    browser = next((name for sign, name in BROWSERS if sign in agent), "")
     system = next((name for sign, name in SYSTEMS if sign in agent), "")
     if browser:
         return f"{browser} on {system}" if system else browser
