@@ -596,6 +596,7 @@ STATES: dict[str, Callable[[Page, str], None]] = {
     "admin-list": admin("playground/connection/"),
     "admin-audit": admin("playground/auditentry/"),
     "admin-limits": admin("playground/limit/add/"),
+    "admin-runs": admin("playground/run/"),
     "admin-people": admin("playground/user/"),
     "admin-person": admin("playground/user/1/change/"),
     "admin-invitation": admin("playground/invitation/add/"),
