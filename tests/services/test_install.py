@@ -215,7 +215,8 @@ def some_runs(installed: Install, url: str) -> None:
     column = {"connection": row["id"]}
     form = document(column, column, prompt="rate=50 n=40", labels=["kept"])
     _, runs = person.run(form)
-    headers = {"Cookie": f"playground_{installed.port}={person.session}", "Origin": installed.origin}
+    cookie = f"playground_{installed.port}={person.session}"
+    headers = {"Cookie": cookie, "Origin": installed.origin}
     follower = Follower(f"ws://127.0.0.1:{installed.port}/play/ws/", headers, runs)
     asyncio.run(asyncio.wait_for(follower.follow(), 30))
     assert not follower.wrong()
@@ -280,8 +281,16 @@ def test_the_image_has_the_program_and_no_secret() -> None:
         environment = {**os.environ, "DATA_DIR": str(folder / "data"), "EMBEDDED": "0"}
         try:
             for command in (
-                ["sh", str(ROOT / "deploy/install.sh"), "--container", "--no-packages",
-                 "--prefix", str(folder), "--user", user],
+                [
+                    "sh",
+                    str(ROOT / "deploy/install.sh"),
+                    "--container",
+                    "--no-packages",
+                    "--prefix",
+                    str(folder),
+                    "--user",
+                    user,
+                ],
                 [str(folder / "usr/local/bin/playground-manage"), "prepare"],
             ):
                 done = subprocess.run(
