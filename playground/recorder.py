@@ -26,6 +26,7 @@ from playground.models.turns import writing
 logger = logging.getLogger(__name__)
 
 TICK = 0.04  # seconds; text should flow, not hop
+PER_RUN = 0.0012  # seconds that each live run adds from some thirty on: a tick costs by the run
 AHEAD = 0.005  # seconds by which a tick may come early: the pulse that calls it is not exact
 BEAT = 1.0  # seconds between two looks after the process itself
 LONGEST_BACK_OFF = 5.0  # seconds between two tries while the database is away
@@ -120,7 +121,7 @@ class Recorder:
 
     def period(self) -> float:
         """Seconds between two ticks: under load they come more seldom."""
-        return max(TICK, 3 * self.last_tick)
+        return max(TICK, PER_RUN * len(self._lines), 3 * self.last_tick)
 
     def finish(self, run: int, ending: Ending) -> None:
         with self._wake:

@@ -90,6 +90,7 @@ class Runner:
         self._tasks, self._endings = {}, {}
         self._filling = asyncio.Lock()
         self._fill_called = False
+        self._saved: set[int] = set()  # that have ended, while their tasks still work on them
         self._aftermath = Aftermath()
         self._draining = self._indexing = False
         self._beats = 0
@@ -250,7 +251,7 @@ class Runner:
         return Standing(
             bound=self._loop is not None and self._bound.is_set(),
             draining=self._draining,
-            running=len(self._tasks),
+            running=len(self._tasks) - len(self._saved),
             queued=self.queued,
             backlog=self._recorder.backlog if self._loop else 0,
             silence=time.monotonic() - self._recorder.last_beat if self._loop else 0.0,
@@ -262,7 +263,7 @@ class Runner:
         """Start queued runs while there is room in this process and at their connections."""
         async with self._filling:
             self._fill_called = False
-            room = settings.RUNS_AT_ONCE - len(self._tasks)
+            room = settings.RUNS_AT_ONCE - len(self._tasks) + len(self._saved)
             if room <= 0 or self._draining:
                 return
             started, refused = await in_thread(Run.objects.admit, room, self._process)
@@ -317,7 +318,12 @@ class Runner:
         """After its end is saved, so that no tick waits for it."""
         while self._recorder.committed(run) is not None:
             await asyncio.sleep(TICK)
-        await self._aftermath.of(run)
+        self._saved.add(run)  # its place is free: the search may take its time
+        self._fill_soon()
+        try:
+            await self._aftermath.of(run)
+        finally:
+            self._saved.discard(run)
 
     async def _index_rest(self) -> None:
         """Runs that ended without being indexed: after a crash, a stop in the queue, an import."""

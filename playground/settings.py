@@ -240,6 +240,7 @@ MIDDLEWARE = [
     "playground.security.SecurityHeaders",
     "playground.security.BodyLimit",
     "servestatic.middleware.ServeStaticMiddleware",
+    "playground.security.Compression",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",

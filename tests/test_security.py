@@ -1,15 +1,17 @@
 """Headers, error pages and redirects of every answer."""
 
+import gzip
 from typing import Any
 
 import pytest
+from django.http import HttpResponse, StreamingHttpResponse
 from django.test import Client, RequestFactory
 from django.urls import reverse
 from django.views.debug import ExceptionReporter, technical_500_response
 
 from playground.models import User
 from playground.providers import Target
-from playground.security import HEADERS, NothingTyped
+from playground.security import HEADERS, Compression, NothingTyped
 
 SECRET = "".join(("sk-", "typed", "/0123456789+abc=="))  # not whole in the source that is shown
 
@@ -41,6 +43,21 @@ def test_an_error_page_shows_nothing_that_was_typed(settings: Any, debug: bool) 
     assert "new_headers" in page
     assert SECRET not in page
     assert SECRET not in text
+
+
+def test_pages_travel_compressed_and_streams_as_they_are() -> None:
+    def answered(response: Any) -> Any:
+        request = RequestFactory().get("/", headers={"Accept-Encoding": "gzip"})
+        return Compression(lambda _: response)(request)
+
+    page = answered(HttpResponse("word " * 1000))
+    assert page["Content-Encoding"] == "gzip"
+    assert "Accept-Encoding" in page["Vary"]
+    assert len(page.content) < 500
+    assert gzip.decompress(page.content) == b"word " * 1000
+    export = answered(StreamingHttpResponse(iter([b"word " * 1000])))
+    assert not export.has_header("Content-Encoding")
+    assert b"".join(export) == b"word " * 1000
 
 
 def test_the_filter_of_error_pages_is_always_on() -> None:

@@ -1,8 +1,9 @@
 """A backend for measuring: every token is the time at which it was sent.
 
 `python -m tests.bench.clock` prints its base URL. Rate and number of tokens come from the prompt,
-as in `rate=50 n=200`; the text of a token is `time.monotonic()` in seconds and a blank, so that a
-reader on the same machine can subtract. It knows completions, streamed, and the list of models.
+as in `rate=50 n=200`, and with `wait=0.5` how many seconds pass before the first; the text of a
+token is `time.monotonic()` in seconds and a blank, so that a reader on the same machine can
+subtract. It knows completions, streamed, and the list of models.
 """
 
 import asyncio
@@ -24,13 +25,14 @@ def chunk(data: bytes) -> bytes:
     return b"%x\r\n%s\r\n" % (len(data), data)
 
 
-async def stream(writer: asyncio.StreamWriter, rate: float, n: int) -> None:
+async def stream(writer: asyncio.StreamWriter, rate: float, n: int, wait: float) -> None:
     writer.write(HEAD % b"text/event-stream" + b"transfer-encoding: chunked\r\n\r\n")
+    await asyncio.sleep(wait)
     began = time.monotonic()
     for index in range(n):
-        wait = began + index / rate - time.monotonic()
-        if wait > 0:
-            await asyncio.sleep(wait)
+        early = began + index / rate - time.monotonic()
+        if early > 0:
+            await asyncio.sleep(early)
         text = f"{time.monotonic():.6f} "
         writer.write(event([{"index": 0, "text": text, "logprobs": None, "finish_reason": None}]))
     usage = {"prompt_tokens": 2, "completion_tokens": n, "total_tokens": n + 2}
@@ -46,8 +48,9 @@ async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
             length = re.search(rb"(?i)content-length: *(\d+)", head)
             body = await reader.readexactly(int(length[1])) if length else b""
             if b"/completions" in head.partition(b"\r\n")[0]:
-                asked = dict(re.findall(r"\b(rate|n)=([\d.]+)", body.decode()))
-                await stream(writer, float(asked.get("rate", 50)), int(asked.get("n", 200)))
+                asked = dict(re.findall(r"\b(rate|n|wait)=([\d.]+)", body.decode()))
+                rate, n = float(asked.get("rate", 50)), int(asked.get("n", 200))
+                await stream(writer, rate, n, float(asked.get("wait", 0)))
             else:
                 known = json.dumps({"object": "list", "data": [{"id": "clock", "object": "model"}]})
                 sized = b"content-length: %d\r\n\r\n%s" % (len(known), known.encode())

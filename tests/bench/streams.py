@@ -27,6 +27,7 @@ from tests.server import ROOT, Person, Server, document
 
 COLUMNS = 10  # of one comparison
 RATE = 50.0  # tokens a second of one stream
+WAIT = 2.0  # seconds before the first token: no model is quicker than a page with its socket
 AFTERWARDS = 1.5  # seconds after the last end in which runs are learned from and indexed
 KEY = "sk-bench-0123456789abcdefghijklmnop"  # with a key, answers are searched for it
 
@@ -109,25 +110,33 @@ def floor(url: str, streams: int, rate: float, n: int) -> Measured:
 
 
 def playground(
-    server: Server, person: Person, connection: int, streams: int, rate: float, n: int
+    server: Server,
+    person: Person,
+    connection: int,
+    streams: int,
+    rate: float,
+    n: int,
+    columns: int = COLUMNS,
 ) -> Measured:
     assert server.process
     pid = server.process.pid
     before = cpu_seconds(pid)
-    prompt = f"rate={rate} n={n}"
-    groups = []
-    for start in range(0, streams, COLUMNS):
-        columns = [{"connection": connection}] * min(COLUMNS, streams - start)
-        groups.append(person.run(document(*columns, prompt=prompt))[1])
-    watchers = [
-        Watcher(f"ws://127.0.0.1:{server.port}/ws/", person.socket_headers, group)
-        for group in groups
-    ]
+    prompt = f"rate={rate} n={n} wait={WAIT}"
+    watchers: list[Watcher] = []
 
-    async def follow() -> None:
-        await asyncio.gather(*(watcher.follow() for watcher in watchers))
+    async def press(count: int) -> None:
+        """As a page: the answer to the press of Run, then the socket."""
+        form = document(*[{"connection": connection}] * count, prompt=prompt)
+        _, runs = await asyncio.to_thread(person.run, form)
+        watcher = Watcher(f"ws://127.0.0.1:{server.port}/ws/", person.socket_headers, runs)
+        watchers.append(watcher)
+        await watcher.follow()
 
-    asyncio.run(follow())
+    async def use() -> None:
+        counts = [min(columns, streams - start) for start in range(0, streams, columns)]
+        await asyncio.gather(*map(press, counts))
+
+    asyncio.run(use())
     time.sleep(AFTERWARDS)
     used = cpu_seconds(pid) - before
     lags = [lag for each in watchers for lag in each.lags]
@@ -169,7 +178,7 @@ HEADINGS = "streams     who         µs CPU/token  lag p50 ms  p99 ms  first ms 
 
 def line(who: str, each: Measured) -> str:
     return (
-        f"{each.streams:>7}     {who:<12}{each.cpu:>12.0f}{each.lag50:>12.1f}{each.lag99:>8.1f}"
+        f"{each.streams:>7.0f}     {who:<12}{each.cpu:>12.0f}{each.lag50:>12.1f}{each.lag99:>8.1f}"
         f"{each.first50:>10.1f}{each.memory:>6.0f}{each.wrong:>7}"
     )
 

@@ -7,6 +7,7 @@ nor tells them.
 import asyncio
 import contextvars
 import errno
+import gc
 import logging
 import os
 import signal
@@ -174,6 +175,9 @@ class Serving:
         self.loop = asyncio.get_event_loop()
         self.loop.run_until_complete(runner.bind())
         self.upkeep = self.loop.create_task(Upkeep().run(), context=contextvars.Context())
+        # What is loaded by now stays: looking through it again and again would halt the streams.
+        gc.collect()
+        gc.freeze()
         for number in (signal.SIGINT, signal.SIGTERM):
             self.loop.add_signal_handler(number, self.signalled)
 
