@@ -178,6 +178,7 @@ class Serving:
         # What is loaded by now stays: looking through it again and again would halt the streams.
         gc.collect()
         gc.freeze()
+        gc.set_threshold(20_000, 20, 20)
         for number in (signal.SIGINT, signal.SIGTERM):
             self.loop.add_signal_handler(number, self.signalled)
 
