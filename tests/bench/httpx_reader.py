@@ -23,7 +23,7 @@ async def read(client: httpx.AsyncClient, url: str, prompt: str) -> list[float]:
                 if each == b"data: [DONE]":
                     continue
                 for choice in json.loads(each.removeprefix(b"data: "))["choices"]:
-                    if choice["text"]:
+                    if choice.get("text"):
                         lags.append((time.monotonic() - float(choice["text"])) * 1000)
     return lags
 
