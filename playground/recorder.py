@@ -34,7 +34,7 @@ AWAY = (
     "Not saved yet: the database cannot be written. What arrives is kept in memory, and shown here "
     "once it is saved."
 )
-MOST_ENDINGS = 20  # runs that are folded in one transaction: streams go on meanwhile
+MOST_ENDINGS = 10  # runs that are folded in one transaction: streams go on meanwhile
 # In plain SQL: for a tick the ORM takes longer than the database.
 OWNED = "SELECT id FROM playground_run WHERE owner_id = %s AND status IN (%s, %s) AND id IN ({})"
 INSERT = "INSERT INTO playground_runevent (run_id, seq, events) VALUES (%s, %s, %s)"
@@ -122,7 +122,7 @@ class Recorder:
 
     def period(self) -> float:
         """Seconds between two ticks: under load they come more seldom."""
-        return max(TICK, PER_RUN * len(self._lines), 3 * self.last_tick)
+        return max(TICK, min(PER_RUN * len(self._lines), 2.5 * TICK), 3 * self.last_tick)
 
     def finish(self, run: int, ending: Ending) -> None:
         with self._wake:
@@ -218,10 +218,13 @@ class Recorder:
             for run in self._dirty:
                 line = self._lines[run]
                 endings += line.ending is not None
-                if line.ending and endings > MOST_ENDINGS:
-                    later.add(run)
-                    continue
-                taken.append(Line(run, line.comparison, line.seq, line.batch, line.ending))
+                ending = line.ending
+                if ending and endings > MOST_ENDINGS:
+                    later.add(run)  # its text is written now, its end with the next tick
+                    if not line.batch:
+                        continue
+                    ending = None
+                taken.append(Line(run, line.comparison, line.seq, line.batch, ending))
                 line.batch = Batch()
             self._dirty = later
             return taken

@@ -437,3 +437,17 @@ def test_any_value_becomes_json_that_a_browser_parses(value: Any) -> None:
     text = to_json(value)
     text.encode()
     json.loads(text, parse_constant=refuse)
+
+
+def test_of_many_that_end_at_once_the_text_does_not_wait_for_the_ends(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MOST_ENDINGS", 1)
+    for run in desk.runs:
+        desk.recorder.add(run.pk, [StreamEvent("text", f"text of {run.pk}", 0, 1.0)])
+        desk.recorder.finish(run.pk, DONE)
+    until(lambda: all(desk.recorder.committed(run.pk) is None for run in desk.runs))
+    for run in desk.runs:
+        assert text_of(Run.objects.get(pk=run.pk)) == f"text of {run.pk}"
+        assert [bool(item.finished) for item in desk.items if item.run == run.pk] == [False, True]
+    assert desk.lost == set()
