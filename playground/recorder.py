@@ -34,7 +34,7 @@ AWAY = (
     "Not saved yet: the database cannot be written. What arrives is kept in memory, and shown here "
     "once it is saved."
 )
-MOST_ENDINGS = 10  # runs that are folded in one transaction: streams go on meanwhile
+MOST_ENDINGS = 20  # runs that are folded in one transaction: streams go on meanwhile
 # In plain SQL: for a tick the ORM takes longer than the database.
 OWNED = "SELECT id FROM playground_run WHERE owner_id = %s AND status IN (%s, %s) AND id IN ({})"
 INSERT = "INSERT INTO playground_runevent (run_id, seq, events) VALUES (%s, %s, %s)"

@@ -2,8 +2,8 @@
 // text. The final state of a run is HTML from the server, swapped by htmx. State that the page shows
 // is in data- attributes; the exact text of a live run is kept here until the record confirms it.
 
-const FRAME_BLOCK = 16_000; // characters after which a block ends at the next line end
-const LONGEST_BLOCK = 32_000; // characters after which it ends anywhere: layout grows with the block
+const FRAME_BLOCK = 2_000; // characters after which a block ends at the next line end
+const LONGEST_BLOCK = 6_000; // characters after which it ends anywhere: layout grows with the block
 const SHOWN = 200_000; // characters of one output that stay in the page; the rest is in the record
 const ASK_AGAIN = 1_000; // ms between two follows while text flows
 const SILENCE = 5_000; // ms without a word after which an unfinished run is asked about
