@@ -21,6 +21,7 @@ from playground.completion import TEXT_KINDS, Batch, ErrorKind, RunStatus, Strea
 from playground.hub import Item
 from playground.log import Ending, close_run, close_runs, log_rows, settle_runs
 from playground.models import Process, Run, RunEvent
+from playground.models.live import LIVE
 from playground.models.turns import writing
 
 logger = logging.getLogger(__name__)
