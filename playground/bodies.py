@@ -96,6 +96,17 @@ class PieceByPiece:
 class BoundedServer(Server):
     """Daphne makes its factory at the beginning of `run`; ours takes its place."""
 
+    _ports: tuple[Any, ...] = ()
+
+    def listen_success(self, port: Any) -> None:
+        self._ports += (port,)
+        super().listen_success(port)
+
+    def close_door(self) -> None:
+        """Take no new connections; those that are there go on."""
+        for port in self._ports:
+            port.stopListening()
+
     def __init__(self, application: Any, **more: Any) -> None:
         super().__init__(PieceByPiece(application), **more)
 
