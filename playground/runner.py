@@ -73,6 +73,7 @@ class Runner:
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._saved: set[int] = set()  # that have ended, while their tasks still work on them
         self._endings: dict[int, Ending] = {}  # why a task was cancelled
         self._background: set[asyncio.Task[None]] = set()
         self._filling = asyncio.Lock()
@@ -90,7 +91,7 @@ class Runner:
         self._tasks, self._endings = {}, {}
         self._filling = asyncio.Lock()
         self._fill_called = False
-        self._saved: set[int] = set()  # that have ended, while their tasks still work on them
+        self._saved = set()
         self._aftermath = Aftermath()
         self._draining = self._indexing = False
         self._beats = 0

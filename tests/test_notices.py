@@ -90,7 +90,7 @@ def test_the_first_page_tells_admins_only(
     client: Client, alice: User, hosted: Connection, staff: bool
 ) -> None:
     expire(hosted, 3)
-    alice.is_staff = staff
+    alice.is_staff = alice.is_superuser = staff
     alice.save()
     client.force_login(alice)
     text = client.get(reverse("compose")).content.decode()

@@ -8,6 +8,7 @@ from django.db import connection as database
 from django.db.migrations.recorder import MigrationRecorder
 from django.test import AsyncClient, Client
 
+from playground import probes
 from playground.database import in_thread
 from playground.models import Connection, User
 from playground.runner import Runner
@@ -22,7 +23,10 @@ def test_health_needs_no_login_no_database_and_no_host_name(client: Client) -> N
     assert (answer.status_code, answer.content) == (200, b"ok\n")
 
 
-def test_it_is_not_ready_before_the_runner_is(client: Client) -> None:
+def test_it_is_not_ready_before_the_runner_is(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(probes, "runner", Runner())
     answer = client.get("/readyz")
     assert answer.status_code == 503
     assert answer.json()["problems"] == ["This server is starting."]

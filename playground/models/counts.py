@@ -163,7 +163,7 @@ def insert(model: type[Sums], names: Sequence[str], rows: Sequence[tuple[Any, ..
     marks = ", ".join(["%s"] * len(columns))
     with connection.cursor() as cursor:
         cursor.executemany(
-            f"INSERT INTO {model._meta.db_table} ({', '.join(columns)}) VALUES ({marks})",  # noqa: S608
+            f"INSERT INTO {model._meta.db_table} ({', '.join(columns)}) VALUES ({marks})",  # noqa: S608 (names of ours)
             rows,
         )
 

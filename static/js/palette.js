@@ -5,7 +5,7 @@
   const dialog = document.getElementById("palette");
   if (!dialog) return;
   const PAUSE = 150; // ms without a key after which the server is asked
-  const input = dialog.querySelector("input"), list = document.getElementById("palette-list"), none = dialog.querySelector("[data-none]");
+  const input = dialog.querySelector("input"), list = document.getElementById("palette-list"), none = dialog.querySelector("[data-nothing]");
   let asked = 0, timer = 0, before = null;
 
   const icon = (name) => {
