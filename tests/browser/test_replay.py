@@ -84,7 +84,7 @@ def test_columns_are_replayed_in_step_and_end_with_their_own_text(
     scrub(page, 0)
     assert texts(page) == ["", ""]
     page.get_by_role("button", name="4×").click()
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Go on Space").click()
     expect(replayed(page)).to_have_count(0, timeout=15_000)
     assert texts(page) == [whole, whole]
     expect(page.locator("#announce")).to_have_text("Replay finished")
