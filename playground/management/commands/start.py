@@ -153,6 +153,7 @@ class Serving:
             get_default_application(),
             endpoints=build_endpoint_description_strings(settings.HOST, settings.PORT),
             signal_handlers=False,
+            websocket_timeout=-1,  # goes by a clock that may jump, and a page may stay open
             ready_callable=self.get_ready,
         )
         self.stopping: asyncio.Task[None] | None = None
