@@ -68,7 +68,7 @@
     const option = event.target.closest("[role=option]");
     if (option) accept(option);
   });
-  document.getElementById("menu-filters").addEventListener("click", (event) => {
+  document.getElementById("menu-filters")?.addEventListener("click", (event) => {
     const button = event.target.closest("[data-filter]");
     if (!button) return;
     button.closest("[popover]").hidePopover();
