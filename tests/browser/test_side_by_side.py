@@ -84,7 +84,8 @@ def compose(page: Page) -> None:
 
 def requests_of(server: Server) -> list[dict[str, Any]]:
     rows = server.rows(
-        "SELECT request, status, error_message FROM playground_run ORDER BY position"
+        "SELECT request, status, error_message FROM playground_run WHERE comparison_id ="
+        " (SELECT max(comparison_id) FROM playground_run) ORDER BY position"
     )
     assert all(row["status"] == "completed" for row in rows), rows
     return [json.loads(row["request"]) for row in rows]
@@ -122,6 +123,9 @@ def test_eight_columns_over_four_providers(
         assert request["values"]["temperature"] == float(heat)
         assert request["values"]["max_tokens"] == 40
         assert PROMPT in json.dumps(request, ensure_ascii=False)
-    real = "SELECT started_at, finished_at FROM playground_run WHERE provider IN ('local', 'ogx')"
+    real = (
+        "SELECT started_at, finished_at FROM playground_run WHERE provider IN ('local', 'ogx')"
+        " AND comparison_id = (SELECT max(comparison_id) FROM playground_run)"
+    )
     spans = server.rows(real)
     assert max(row["started_at"] for row in spans) < min(row["finished_at"] for row in spans)
