@@ -203,7 +203,8 @@ def test_without_its_secrets_it_starts_and_says_what_to_do(
         folder = tmp_path / "two"
         for stale in folder.glob("db.sqlite3*"):
             stale.unlink()
-        shutil.copy(tmp_path / "one" / "db.sqlite3", folder)
+        for part in (tmp_path / "one").glob("db.sqlite3*"):  # what is not written back yet, too
+            shutil.copy(part, folder)
     with Server(folder, **more) as server:
         assert "The stored secrets of fake cannot be decrypted" in server.output
         admin = server.user()
