@@ -33,6 +33,11 @@ def missing(what: str) -> None:
     pytest.skip(what)
 
 
+def not_permitted(what: str) -> None:
+    """A right that the machine does not give cannot be installed: skipped in CI too."""
+    pytest.skip(what)
+
+
 class Cluster:
     """A PostgreSQL of our own in a folder; it refuses to run as root, so root lends it a user."""
 

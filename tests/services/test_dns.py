@@ -20,7 +20,7 @@ import pytest
 
 from tests.fake_provider import FakeProvider, words
 from tests.server import Person, Server, document
-from tests.services.conftest import missing
+from tests.services.conftest import not_permitted
 
 # An address of this machine for each process that tests; the port of DNS cannot be chosen.
 NAMESERVER = f"127.66.{os.getpid() % 250}.{1 + os.getpid() // 250 % 250}"
@@ -83,7 +83,7 @@ class Dns:
 def dns() -> Iterator[Dns]:
     done = subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False)
     if os.geteuid() != 0 or done.returncode != 0:
-        missing("A mount namespace needs the rights of root.")
+        not_permitted("A mount namespace needs the rights of root.")
     names = {
         "inside.example": [["127.0.0.1"]],
         "six.example": [["::1"]],

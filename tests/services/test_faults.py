@@ -17,7 +17,7 @@ import pytest
 from tests.fake_provider import DONE, FIN, FakeProvider, Reply, text_event, words
 from tests.follower import Follower
 from tests.server import Person, Server, document, fake_process
-from tests.services.conftest import Cluster, missing, running_cluster
+from tests.services.conftest import Cluster, missing, not_permitted, running_cluster
 from tests.services.team import Team, team, until
 
 
@@ -228,14 +228,14 @@ def test_a_stop_while_postgresql_is_away_saves_what_has_come(
 @contextmanager
 def small_disk(folder: Path, size: str) -> Iterator[Path]:
     if os.geteuid() != 0:
-        missing("A small disk can be mounted by root only.")
+        not_permitted("A small disk can be mounted by root only.")
     folder.mkdir()
     done = subprocess.run(
         ["mount", "-t", "tmpfs", "-o", f"size={size},mode=700", "tmpfs", str(folder)],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     if done.returncode:
-        missing(f"A small disk cannot be mounted here: {done.stderr.strip()}")
+        not_permitted(f"A small disk cannot be mounted here: {done.stderr.strip()}")
     try:
         yield folder
     finally:
