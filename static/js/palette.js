@@ -69,8 +69,12 @@
     const local = document.createElement("div"), found = document.createElement("div");
     local.dataset.local = found.dataset.found = "";
     [local, found].forEach((each) => each.setAttribute("role", "presentation"));
-    local.append(...commands(), ...pages());
+    const fill = () => { local.replaceChildren(...commands(), ...pages()); name(); };
     list.replaceChildren(local, found);
+    fill();
+    // The sheet comes a moment after the page.
+    const sheet = document.querySelector("#keys .keysheet");
+    if (!sheet.querySelector("[data-name]")) sheet.addEventListener("htmx:afterSwap", () => { fill(); narrow(); }, { once: true });
     input.value = "";
     name();
     dialog.showModal();

@@ -43,6 +43,7 @@ def test_palette_sheet_and_jumps_lead_everywhere_by_keyboard(page: Page) -> None
     search.fill("history")
     search.press("Enter")
     expect(page).to_have_url(re.compile("/history/"))
+    page.wait_for_load_state()  # keys pressed before the scripts are there are lost
     page.keyboard.press("?")
     sheet = page.get_by_role("dialog", name="Keyboard shortcuts")
     expect(sheet.get_by_text("Run all columns")).to_be_visible()
@@ -51,6 +52,7 @@ def test_palette_sheet_and_jumps_lead_everywhere_by_keyboard(page: Page) -> None
     page.keyboard.press("g")
     page.keyboard.press("c")
     expect(prompt(page)).to_be_visible()
+    page.wait_for_load_state()
     page.keyboard.press("/")
     expect(page.get_by_label("Find a parameter")).to_be_focused()
     page.keyboard.type("?g")
