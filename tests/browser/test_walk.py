@@ -44,6 +44,11 @@ def test_from_the_login_link_to_a_reviewed_comparison_and_a_key(
 
 def add_a_key(page: Page, address: str) -> None:
     page.get_by_role("navigation", name="Main").get_by_text("Admin").click()
+    page.wait_for_load_state()
+    page.keyboard.press("Control+k")
+    palette = page.get_by_role("dialog", name="Search or jump to")
+    expect(palette.get_by_role("option", name="History").first).to_be_visible()
+    page.keyboard.press("Escape")
     page.get_by_role("navigation", name="Administration").get_by_text("Connections").click()
     page.get_by_role("link", name=re.compile("Add connection")).click()
     page.get_by_label("Service").select_option("local")
