@@ -34,7 +34,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """
     if os.environ.get("CI"):
         for item in items:
-            if {"browser", "services"} & set(item.path.parts):
+            if {"browser", "services", "test_setup.py"} & set(item.path.parts):
                 item.add_marker(pytest.mark.flaky(reruns=1))
 
 

@@ -204,7 +204,7 @@ class Started:
 
     def stop(self, number: signal.Signals) -> int:
         self.process.send_signal(number)
-        return self.process.wait(timeout=30)
+        return self.process.wait(timeout=90)
 
 
 @contextmanager
