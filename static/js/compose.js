@@ -348,6 +348,7 @@
   });
 
   /* --- The prompt grows by outputs; samples --- */
+  const planned = () => Number((/\d+/.exec($("[data-run-label]").textContent) || [1])[0]);
   const putPrompt = (text) => { doc.prompt = text; prompts.show(); reread(); growing.show(); samples.show(); };
   const previewed = (position, most, label) => {
     panel.flush();
@@ -358,6 +359,7 @@
   growing = playground.growing(form, {
     document: () => doc,
     current: () => columns.current(),
+    multiplies: () => variables.any() || planned() > doc.columns.reduce((sum, column) => sum + (column.repeat || 1), 0),
     put: putPrompt,
     previewed,
     goOn: (article) => { const position = article ? formColumn(article) : -1; if (position >= 0 && doc.columns.length > 1) runColumn(position); else run(); },

@@ -7,7 +7,8 @@
   const LONGEST = 60_000; // ms after which a preview is given up
   const LABEL = "preview"; // of the private runs that previews are
 
-  /* `host`: document(), posted(more) → text, put(prompt), run(position), runColumn of an article, current(), announce. */
+  /* `host`: document(), current() → position, put(prompt), multiplies(), previewed(position, tokens,
+     label) → what is posted, goOn(article). */
   playground.growing = (form, host) => {
     const text = document.getElementById("prompt"), back = form.querySelector("[data-undo-generation]");
     const ghost = form.querySelector("[data-ghost]"), said = ghost.querySelector("[data-ghost-text]");
@@ -61,6 +62,7 @@
     const draw = (words, busy = false) => { said.textContent = words; ghost.hidden = false; ghost.toggleAttribute("data-busy", busy); ghost.querySelectorAll("[data-take]").forEach((each) => { each.disabled = busy || !shown; }); };
     const preview = async () => {
       if (!plain() || !text.value) { playground.announce("Write a text prompt first.", true); return; }
+      if (host.multiplies()) { playground.notice("A preview is one request. Take variables and lists of values out of the form first."); return; }
       const own = ++turn, position = host.current();
       shown = "";
       draw("looking ahead…", true);

@@ -112,6 +112,11 @@ def test_a_ghost_shows_the_next_tokens_before_they_are_taken(
     page.keyboard.press("Alt+z")
     page.keyboard.press("Alt+z")
     expect(prompt(page)).to_have_value("Once")
+    asked_before = len(fake.posts)
+    prompt(page).fill("Once {{who}}")
+    prompt(page).press("Alt+g")
+    expect(page.locator("#notice")).to_contain_text("A preview is one request")
+    assert len(fake.posts) == asked_before
 
 
 def test_samples_fill_the_form_and_the_panel_folds(page: Page, fake: FakeProvider) -> None:
