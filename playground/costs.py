@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, ROUND_UP, Decimal, InvalidOperation
 from typing import Any
 
-from playground.completion import CompletionRequest, Outcome, RunStatus
+from playground.completion import CompletionRequest, RunStatus
+from playground.outcome import Outcome
 
 MILLION = Decimal(1_000_000)
 SMALLEST = Decimal("0.0000000001")  # dollars; what a cost is rounded to

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from playground import axes, parameters
-from playground.completion import ChoiceResult, CompletionRequest
+from playground.completion import CompletionRequest
+from playground.outcome import ChoiceResult
 
 # Paths that start as "true": with the path that must be on too ("" for none).
 INITIAL = {"stream": "", "stream_options.include_usage": "stream"}

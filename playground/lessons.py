@@ -7,7 +7,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from playground.completion import ChoiceResult, CompletionRequest, ErrorKind, Outcome
+from playground.completion import CompletionRequest, ErrorKind
+from playground.outcome import ChoiceResult, Outcome
 
 IGNORED = "ignored"
 REFUSED = "refused"

@@ -14,13 +14,14 @@ from django.db import transaction
 from django.utils import timezone
 
 from playground import metrics
-from playground.completion import TEXT_KINDS, ErrorKind, Outcome, RunStatus, fold, storable
+from playground.completion import TEXT_KINDS, ErrorKind, RunStatus, storable
 from playground.costs import count, used
 from playground.models import Choice, Run, RunEvent
 from playground.models.choices import packed
 from playground.models.gate import settle
 from playground.models.limits import units
 from playground.models.runs import preview
+from playground.outcome import Outcome, fold
 
 ROW = 256 * 1024  # characters of one row of the log; the socket's limit is 1 MiB a message
 PIECE = 32 * 1024  # characters of a text that is cut; escaped, each may take six

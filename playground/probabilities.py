@@ -11,7 +11,8 @@ from typing import Any
 
 from playground import branch
 from playground.alignment import Alternative, Piece, Span, align, alternative, begun, head, piece
-from playground.completion import ChoiceResult, CompletionRequest
+from playground.completion import CompletionRequest
+from playground.outcome import ChoiceResult
 from playground.providers.logprobs import of_prompt
 
 Json = Any

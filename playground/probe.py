@@ -3,10 +3,11 @@ refused. Only an admin starts it: every parameter is a request that may cost mon
 
 from typing import Any
 
-from playground.completion import Batch, CompletionRequest, fold
+from playground.completion import Batch, CompletionRequest
 from playground.database import in_thread
 from playground.lessons import Lesson, lessons_of, lessons_of_refusal
 from playground.models import Connection, Memory
+from playground.outcome import fold
 from playground.parameters import (
     Api,
     Either,

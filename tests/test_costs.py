@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from playground.completion import ChoiceResult, CompletionRequest, Outcome
+from playground.completion import CompletionRequest
 from playground.costs import (
     Rates,
     completion_limit,
@@ -14,6 +14,7 @@ from playground.costs import (
     prompt_estimate,
     used,
 )
+from playground.outcome import ChoiceResult, Outcome
 
 RATES = Rates(Decimal("2.5"), Decimal(10))
 

@@ -17,6 +17,7 @@ MAP = {
     "playground": (VALUES, "version"),
     "playground.parameters": (VALUES, "values"),
     "playground.completion": (VALUES, "values"),
+    "playground.outcome": (VALUES, "values"),
     "playground.costs": (VALUES, "values"),
     "playground.addresses": (VALUES, "values"),
     "playground.lessons": (VALUES, "values"),

@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from playground.completion import ChoiceResult, CompletionRequest, Outcome
+from playground.completion import CompletionRequest
 from playground.lessons import IGNORED, REFUSED, lessons_of, lessons_of_refusal
 from playground.models import Connection, Memory, User
+from playground.outcome import ChoiceResult, Outcome
 from playground.runner import Runner
 from tests.conftest import request_to, run_all
 from tests.fake_provider import FakeProvider, error_reply, words

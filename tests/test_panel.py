@@ -7,7 +7,8 @@ import pytest
 from django.template.loader import render_to_string
 
 from playground import documents, panel
-from playground.completion import ChoiceResult, CompletionRequest
+from playground.completion import CompletionRequest
+from playground.outcome import ChoiceResult
 from playground.panel import Field
 from playground.parameters import (
     ESTABLISHED,

@@ -14,7 +14,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from playground.completion import Batch, CompletionRequest, ErrorKind, StreamEvent, fold
+from playground.completion import Batch, CompletionRequest, ErrorKind, StreamEvent
+from playground.outcome import fold
 from playground.providers import PROVIDERS, Provider, ProviderError, Target, base
 from playground.providers.chunks import ChunkParser
 from playground.providers.errors import masked

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from playground.completion import Batch, CompletionRequest, Outcome, fold
+from playground.completion import Batch, CompletionRequest
+from playground.outcome import Outcome, fold
 from playground.providers import PROVIDERS, ProviderError, Target, base
 from tests.fake_provider import FakeProvider, error_reply, words
 from tests.fake_services import WORDS, serve_octoai

@@ -14,7 +14,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from playground.completion import Batch, CompletionRequest, Outcome, StreamEvent, fold
+from playground.completion import Batch, CompletionRequest, StreamEvent
+from playground.outcome import Outcome, fold
 from playground.providers import PROVIDERS, Provider, ProviderError, Target, base
 from playground.providers.chunks import LONGEST_RAW, ChunkParser
 from playground.providers.logprobs import rest

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from playground.completion import Batch, CompletionRequest, ErrorKind, Outcome, StreamEvent, fold
+from playground.completion import Batch, CompletionRequest, ErrorKind, StreamEvent
+from playground.outcome import Outcome, fold
 from playground.providers import PROVIDERS, ProviderError, Target, base
 from tests.fake_provider import DONE, FakeProvider, Reply, chat_event, json_reply, text_event
 from tests.fake_services import WORDS, serve_pulze

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from playground.completion import Batch, StreamEvent, fold
+from playground.completion import Batch, StreamEvent
+from playground.outcome import fold
 from playground.providers import Target
 from playground.providers.veil import Veil, spellings
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db import models
 
-from playground.completion import ChoiceResult
+from playground.outcome import ChoiceResult
 
 
 def packed(value: Any) -> bytes:

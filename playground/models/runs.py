@@ -17,7 +17,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from playground.axes import Place
-from playground.completion import CompletionRequest, Outcome, RunStatus, storable
+from playground.completion import CompletionRequest, RunStatus, storable
 from playground.lessons import lessons_of, lessons_of_refusal
 from playground.models.answered import Answered
 from playground.models.charged import Charged
@@ -30,6 +30,7 @@ from playground.models.live import LIVE, IsLive
 from playground.models.processes import Process
 from playground.models.teams import User
 from playground.models.visible import Named, Visibility, VisibleQuerySet
+from playground.outcome import Outcome
 
 PREVIEW = 200  # characters
 

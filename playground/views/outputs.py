@@ -10,8 +10,8 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_GET
 
 from playground import markdown as markdown_reader
-from playground.completion import fold
 from playground.models import Run
+from playground.outcome import fold
 from playground.structured import Found, json_in
 from playground.views import Request, record
 from playground.views.compared import compared

@@ -8,10 +8,11 @@ from typing import Any
 import httpx
 import pytest
 
-from playground.completion import Batch, CompletionRequest, Outcome, fold
+from playground.completion import Batch, CompletionRequest
 from playground.database import in_thread
 from playground.embedded import MODEL, EmbeddedBackend
 from playground.models import Connection
+from playground.outcome import Outcome, fold
 from playground.providers import PROVIDERS, ProviderError, Target, base
 from playground.runner import Runner
 from tests.conftest import request_to, run_all
