@@ -26,7 +26,8 @@ def instructions() -> list[tuple[str, str]]:
 
 
 def settings() -> set[str]:
-    text = (ROOT / "playground/settings.py").read_text(encoding="utf-8")
+    files = ROOT.glob("playground/settings/*.py")
+    text = "\n".join(path.read_text(encoding="utf-8") for path in files)
     return set(re.findall(r'\b(?:text|number|flag|secret)\(\s*"([A-Z_]+)"', text))
 
 

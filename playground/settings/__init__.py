@@ -4,13 +4,10 @@ Every variable has a default that runs on a laptop; a wrong value raises `Improp
 naming the variable. Secrets that are not given are made once and kept in `DATA_DIR/secrets`.
 """
 
-import os
-import socket
-from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
-from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
+from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from cryptography.fernet import Fernet, MultiFernet
@@ -18,90 +15,21 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management.utils import get_random_secret_key
 
 from playground import __version__
+from playground.settings.address import EVERYWHERE, own_addresses, public_url
+from playground.settings.databases import database
+from playground.settings.environment import flag, number, parts_of, text
+from playground.settings.folder import data_dir, secret
+from playground.settings.logging import logging
 
-BASE_DIR = Path(__file__).resolve().parent.parent
+BASE_DIR = Path(__file__).resolve().parent.parent.parent
 VERSION = __version__
 
-
-def text(name: str, default: str = "") -> str:
-    """The variable, or the content of the file that `NAME_FILE` names."""
-    if path := os.environ.get(f"{name}_FILE"):
-        try:
-            return Path(path).read_text(encoding="utf-8").strip()
-        except OSError as error:
-            raise ImproperlyConfigured(f"{name}_FILE cannot be read: {error}") from error
-    return os.environ.get(name, default).strip()
-
-
-def number(name: str, default: int, low: int, high: int) -> int:
-    value = text(name, str(default))
-    if not value.isascii() or not value.isdigit() or not low <= int(value) <= high:
-        raise ImproperlyConfigured(f"{name} must be a whole number from {low} to {high}.")
-    return int(value)
-
-
-def flag(name: str, default: bool) -> bool:
-    value = text(name, "1" if default else "0").lower()
-    if value not in ("0", "1", "true", "false"):
-        raise ImproperlyConfigured(f"{name} must be 1 or 0.")
-    return value in ("1", "true")
-
-
-def parts_of(name: str, url: str, schemes: tuple[str, ...], example: str) -> SplitResult:
-    """The address in parts; `example` is what to write where it is none."""
-    wrong = ImproperlyConfigured(f"{name} must be an address such as {example}.")
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError:
-        raise wrong from None
-    if parts.scheme not in schemes or port == 0:
-        raise wrong
-    return parts
-
-
-def data_dir() -> Path:
-    path = Path(text("DATA_DIR", str(BASE_DIR / "data"))).expanduser().absolute()
-    try:
-        path.mkdir(parents=True, exist_ok=True, mode=0o700)
-        (path / "secrets").mkdir(exist_ok=True, mode=0o700)
-        os.close(os.open(path / ".writable", os.O_CREAT | os.O_WRONLY, 0o600))
-        (path / ".writable").unlink(missing_ok=True)  # another process may do the same just now
-    except OSError as error:
-        raise ImproperlyConfigured(
-            f"DATA_DIR {path} cannot be written ({error.strerror}). "
-            "Choose another folder, for example DATA_DIR=~/playground-data."
-        ) from error
-    return path
-
-
-def secret(name: str, filename: str, make: str) -> str:
-    """From the environment, else from the file, which is made once, readable by its owner only."""
-    if value := text(name):
-        return value
-    path = DATA_DIR / "secrets" / filename
-    try:
-        if not path.exists():
-            # Written whole under another name, then linked: of two first starts at once one wins.
-            draft = path.with_suffix(f".{os.getpid()}")
-            draft.touch(mode=0o600)
-            draft.write_text(make, encoding="utf-8")
-            with suppress(FileExistsError):
-                path.hardlink_to(draft)
-            draft.unlink()
-        return path.read_text(encoding="utf-8").strip()
-    except OSError as error:
-        raise ImproperlyConfigured(f"{path} cannot be read or made: {error.strerror}") from error
-
-
-DATA_DIR = data_dir()
-SECRET_KEY = secret("SECRET_KEY", "signing-key", get_random_secret_key())
+DATA_DIR = data_dir(BASE_DIR / "data")
+_secrets = DATA_DIR / "secrets"
+SECRET_KEY = secret("SECRET_KEY", _secrets / "signing-key", get_random_secret_key())
 # Newest first, separated by commas: the first encrypts, all of them decrypt.
-ENCRYPTION_KEYS = [
-    key.strip()
-    for key in secret("ENCRYPTION_KEYS", "master-key", Fernet.generate_key().decode()).split(",")
-    if key.strip()
-]
+_master_keys = secret("ENCRYPTION_KEYS", _secrets / "master-key", Fernet.generate_key().decode())
+ENCRYPTION_KEYS = [key.strip() for key in _master_keys.split(",") if key.strip()]
 try:
     MultiFernet([Fernet(key) for key in ENCRYPTION_KEYS])
 except ValueError as error:
@@ -116,34 +44,13 @@ PORT = number("PORT", 8000, 1, 65535)
 
 # --- Where it is reached -------------------------------------------------------------------
 
-
-def own_addresses() -> list[str]:
-    """What a browser in the same network may call this machine."""
-    try:
-        found = socket.gethostbyname_ex(socket.gethostname())
-    except OSError:
-        return []
-    return [found[0], *found[1], *found[2]]
-
-
-def public_url() -> str:
-    host = "127.0.0.1" if HOST in ("0.0.0.0", "::") else HOST  # noqa: S104 (compared, not bound)
-    host = f"[{host}]" if ":" in host else host
-    url = text("PUBLIC_URL", f"http://{host}:{PORT}").rstrip("/")
-    example = "https://playground.example.org or http://127.0.0.1:8000/playground"
-    parts = parts_of("PUBLIC_URL", url, ("http", "https"), example)
-    if not parts.hostname or parts.username or parts.query or parts.fragment:
-        raise ImproperlyConfigured(f"PUBLIC_URL must be an address such as {example}.")
-    return url
-
-
-PUBLIC_URL = public_url()
+PUBLIC_URL = public_url(HOST, PORT)
 _public = urlsplit(PUBLIC_URL)
 _hostname = _public.hostname or ""
 ALLOWED_HOSTS = [f"[{_hostname}]" if ":" in _hostname else _hostname]
 if not text("PUBLIC_URL"):
     ALLOWED_HOSTS += ["localhost", "127.0.0.1", "[::1]"]
-    if HOST in ("0.0.0.0", "::"):  # noqa: S104 (compared, not bound)
+    if HOST in EVERYWHERE:
         ALLOWED_HOSTS += own_addresses()
 _port = "" if _public.port is None else f":{_public.port}"
 CSRF_TRUSTED_ORIGINS = [f"{_public.scheme}://{host}{_port}" for host in ALLOWED_HOSTS if host]
@@ -328,47 +235,9 @@ TEMPLATES = [
     },
 ]
 
-
 # --- Database and Redis ---------------------------------------------------------------------
 
-
-# Who waits longer for a connection than `timeout` seconds is told that the database is away; after
-# `reconnect_timeout` of failures the pool begins again at short pauses instead of ever longer ones.
-POOL = {"min_size": 1, "max_size": 16, "timeout": 8, "reconnect_timeout": 5}
-
-
-def database(url: str) -> dict[str, object]:
-    """`DATABASE_URL` as Django's dictionary: postgres://user:password@host:port/name, or SQLite."""
-    if not url:
-        return {
-            "ENGINE": "django.db.backends.sqlite3",
-            "NAME": DATA_DIR / "db.sqlite3",
-            "OPTIONS": {
-                "transaction_mode": "IMMEDIATE",
-                "timeout": 20,
-                # The upkeep writes the log back; who commits does it only if nobody else does.
-                "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"
-                " PRAGMA wal_autocheckpoint=20000;",
-            },
-            # Async tests need a file: in-memory SQLite says "table is locked" with two writers.
-            "TEST": {"NAME": DATA_DIR / f"test-{os.getpid()}.sqlite3"},
-        }
-    example = "postgres://user:password@host:5432/name"
-    parts = parts_of("DATABASE_URL", url, ("postgres", "postgresql"), example)
-    if not parts.path.strip("/"):
-        raise ImproperlyConfigured(f"DATABASE_URL must be an address such as {example}.")
-    return {
-        "ENGINE": "django.db.backends.postgresql",
-        "NAME": unquote(parts.path.strip("/")),
-        "USER": unquote(parts.username or ""),
-        "PASSWORD": unquote(parts.password or ""),
-        "HOST": unquote(parts.hostname or ""),
-        "PORT": str(parts.port or ""),
-        "OPTIONS": {"pool": POOL, **dict(parse_qsl(parts.query))},
-    }
-
-
-DATABASES = {"default": database(text("DATABASE_URL"))}
+DATABASES = {"default": database(text("DATABASE_URL"), DATA_DIR)}
 REDIS_URL = text("REDIS_URL")
 if REDIS_URL:
     parts_of("REDIS_URL", REDIS_URL, ("redis", "rediss", "unix"), "redis://127.0.0.1:6379/0")
@@ -401,36 +270,4 @@ if LOG_LEVEL not in ("DEBUG", "INFO", "WARNING", "ERROR"):
 LOG_FORMAT = text("LOG_FORMAT", "line")
 if LOG_FORMAT not in ("line", "json"):
     raise ImproperlyConfigured("LOG_FORMAT must be line or json.")
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {
-        "line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"},
-        "json": {"()": "playground.logs.Json"},
-    },
-    "filters": {
-        "run": {"()": "playground.logs.WithRun"},
-        "addresses": {"()": "playground.addresses.WithoutSecrets"},
-    },
-    "handlers": {
-        "console": {
-            "class": "logging.StreamHandler",
-            "formatter": LOG_FORMAT,
-            "filters": ["run"],
-        },
-        "count": {"class": "playground.metrics.Counting", "level": "WARNING"},
-    },
-    "root": {"handlers": ["console", "count"], "level": "WARNING"},
-    "loggers": {
-        "playground": {"level": LOG_LEVEL},
-        "django.request": {"filters": ["addresses"]},
-        "django.security.csrf": {"filters": ["addresses"]},
-        # A line for each run that ends: for a log that is searched, not for one that is read.
-        "playground.runs": {"level": LOG_LEVEL if LOG_FORMAT == "json" else "WARNING"},
-        # These print request headers, and with them keys, when they are asked for everything.
-        **{
-            name: {"level": "WARNING"}
-            for name in ("httpx", "httpcore", "aiohttp", "daphne", "asyncio", "twisted")
-        },
-    },
-}
+LOGGING = logging(LOG_LEVEL, LOG_FORMAT)
