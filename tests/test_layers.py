@@ -101,15 +101,12 @@ BELOW = {"models": {"fields", "embedded", "sessions"}}
 BOTTOM = ("fields", "embedded", "sessions", "version", "ranking")
 
 
-def modules() -> dict[str, ast.Module]:
-    found = {}
-    for path in sorted(PACKAGE.rglob("*.py")):
-        name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-        found[name] = ast.parse(path.read_text(encoding="utf-8"))
-    return found
+def name_of(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 
-MODULES = modules()
+PATHS = {name_of(path): path for path in sorted(PACKAGE.rglob("*.py"))}
+MODULES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in PATHS.items()}
 
 
 def imports(tree: ast.AST) -> set[str]:
@@ -201,3 +198,19 @@ def test_it_imports_at_the_top_only(module: str) -> None:
             ]
             assert not inner, f"{module}: an import inside {node.name}"
     assert "typing.TYPE_CHECKING" not in imports(MODULES[module])
+
+
+LONG = 300  # lines: what a reader keeps in the head
+# Being split.
+LONG_STILL = {
+    f"playground.{name}"
+    for name in ("completion", "consumers", "models.runs", "models.search", "recorder", "runner",
+                 "views.stats")
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if name != "playground.parameters"])
+def test_it_is_no_longer_than_a_reader_can_hold(module: str) -> None:
+    """The table of parameters aside, which is data."""
+    lines = len(PATHS[module].read_text(encoding="utf-8").splitlines())
+    assert lines <= LONG or module in LONG_STILL, lines
