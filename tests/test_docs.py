@@ -30,11 +30,45 @@ def test_every_yes_beside_other_tools_names_a_test_that_exists() -> None:
         assert f"def {name}(" in code, row
 
 
+ARCHITECTURE = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+
+
 def test_every_path_of_the_architecture_exists() -> None:
-    text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
-    for path in re.findall(r"`((?:playground|static|templates|docs|views)/[\w./]+|\w+\.py)`", text):
+    paths = re.findall(
+        r"`((?:playground|static|templates|docs|views|models)/[\w./]+|\w+\.py)`", ARCHITECTURE
+    )
+    assert len(paths) > 80
+    for path in paths:
         found = [ROOT / path, ROOT / "playground" / path, ROOT / "playground/providers" / path]
         assert any(each.exists() for each in found) or path.startswith("tests/"), path
+
+
+def test_every_module_is_in_the_table_of_the_architecture() -> None:
+    """As a path below `playground`; or by its name, in a row that begins with its package."""
+    named = set()
+    for row in re.findall(r"^\| `.*", ARCHITECTURE, re.MULTILINE):
+        names = [name.removesuffix(".py") for name in re.findall(r"`([\w/.]+)`", row)]
+        folder = names[0] if names[0].endswith("/") else ""
+        named |= {name if "/" in name else f"{folder}{name}" for name in names}
+    modules = {
+        path.relative_to(ROOT / "playground").with_suffix("").as_posix()
+        for path in ROOT.glob("playground/**/*.py")
+        if "migrations" not in path.parts and not path.name.startswith("__")
+    }
+    assert modules - named == set()
+
+
+def test_the_six_questions_are_answered_with_places_that_exist() -> None:
+    [section] = re.findall(r"^## Six questions$(.*?)^## ", ARCHITECTURE, re.MULTILINE | re.DOTALL)
+    answers = re.findall(
+        r"^\d\. \*\*(.+?)\*\*(.+?)(?=^\d\. |\Z)", section, re.MULTILINE | re.DOTALL
+    )
+    assert len(answers) == 6
+    for question, answer in answers:
+        paths = [path for path in re.findall(r"`([\w./]+)`", answer) if "/" in path]
+        assert paths, question
+        for path in paths:
+            assert (ROOT / path).exists(), (question, path)
 
 
 def test_every_link_of_the_documents_leads_somewhere() -> None:
