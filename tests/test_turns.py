@@ -1,12 +1,13 @@
 """Writers of a process come one after the other on SQLite; none waits inside a transaction."""
 
 import threading
+import time
 
 import pytest
 from django.db import connection, transaction
 
 from playground.models import Team
-from playground.models.turns import writing
+from playground.models.turns import SHORT, Pace, writing
 from playground.upkeep import write_back
 
 
@@ -46,3 +47,28 @@ def test_nobody_waits_inside_a_transaction() -> None:
     with transaction.atomic(), writing(), writing():
         Team.objects.create(name="inside")
     assert Team.objects.filter(name="inside").exists()
+
+
+# --- Pace ----------------------------------------------------------------------------------
+
+
+def test_it_takes_as_many_rows_as_fit_into_a_short_transaction() -> None:
+    pace = Pace(100)
+    for _ in range(5):
+        pace.took(SHORT / 10)
+    assert pace.size == 100  # never more
+    pace.took(4 * SHORT)
+    assert pace.size == 25
+    for _ in range(5):
+        pace.took(10 * SHORT)
+    assert pace.size == pace.least  # never none
+    pace.took(0)
+    assert pace.size == 2 * pace.least  # and not all at once
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_time_of_a_transaction_sets_the_pace() -> None:
+    pace = Pace(100)
+    with writing(pace):
+        time.sleep(2 * SHORT)
+    assert pace.size < 25

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db import DataError, IntegrityError, transaction
+from django.db import DataError, IntegrityError
 
 from playground.exchange.checked import ComparisonDraft, RunDraft
 from playground.models import (
@@ -22,6 +22,7 @@ from playground.models import (
     SearchText,
     User,
 )
+from playground.models.turns import writing
 
 SOMEONE_ELSES = "It belongs to a comparison that somebody else has here, or that is in the trash."
 
@@ -50,7 +51,7 @@ class Store:
     def write(self, items: Sequence[Item]) -> Stored:
         """In one transaction; where the database refuses something, run by run."""
         try:
-            with transaction.atomic():
+            with writing():
                 return self._write(items)
         except (DataError, IntegrityError):
             if len(items) == 1:

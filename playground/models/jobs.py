@@ -6,6 +6,7 @@ whoever takes a job over goes on exactly where it stopped.
 
 import json
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 from django.conf import settings
@@ -18,11 +19,11 @@ from playground.models.comparisons import Comparison
 from playground.models.labels import Label, RunLabel
 from playground.models.runs import Run
 from playground.models.teams import Membership, Team
-from playground.models.turns import writing
+from playground.models.turns import Pace, writing
 from playground.models.visible import Visibility
 from playground.models.work import KEPT, Work, WorkQuerySet, lease
 
-BATCH = 100  # runs of one transaction, so that it stays under 50 ms beside other work
+BATCH = 100  # runs of one transaction at most
 INSERTED = 50  # batches of one transaction, for the same reason
 
 
@@ -102,9 +103,15 @@ class Job(Work):
     def get_absolute_url(self) -> str:
         return reverse("job", args=[self.pk])
 
+    @cached_property
+    def pace(self) -> Pace:
+        return Pace(BATCH)
+
     def step(self) -> bool:
-        """One batch; False when the job has ended. Raises nothing that another try would mend."""
-        with writing():
+        """Some of a batch; False when the job has ended. Raises nothing that another try would
+        mend."""
+        self._look_ahead()
+        with writing(self.pace):
             if not self.going().update(lease=lease()):
                 return False  # stopped meanwhile
             worked = self._merge() if self.kind == self.Kind.MERGE else self._batch()
@@ -126,13 +133,35 @@ class Job(Work):
         if self.close(state, said):
             self.batches.all().delete()
 
+    def _look_ahead(self) -> None:
+        """Read what the next transaction changes: from a cold disk that takes long, and whoever
+        writes would wait for it."""
+        size = self.pace.size
+        if self.kind == self.Kind.MERGE:
+            rows = RunLabel.objects.filter(label=self.source_id).order_by("pk")
+            ids = list(rows.values_list("run_id", flat=True)[:size])
+        else:
+            batch = self.batches.order_by("pk").first()
+            ids = json.loads(batch.ids)[:size] if batch else []
+        if self.kind in self.OF_COMPARISONS:
+            list(Comparison.objects.filter(pk__in=ids).values_list())
+            list(Run.objects.filter(comparison__in=ids).values_list())
+        else:
+            list(Run.objects.filter(pk__in=ids).values_list())
+            list(RunLabel.objects.filter(run__in=ids).values_list())
+
     def _batch(self) -> int | None:
         """How many rows of the next batch were looked at; None where none is left."""
         batch = self.batches.order_by("pk").first()
         if batch is None:
             return None
         ids: list[int] = json.loads(batch.ids)
-        batch.delete()
+        ids, rest = ids[: self.pace.size], ids[self.pace.size :]
+        if rest:
+            batch.ids = json.dumps(rest)
+            batch.save(update_fields=["ids"])
+        else:
+            batch.delete()
         # The author's rights as they are now, in the team in which it began.
         member = Membership.objects.filter(team=self.team, user=self.author).first()
         if self.kind in self.OF_COMPARISONS:
@@ -180,7 +209,7 @@ class Job(Work):
         if source is None or label is None:
             return None
         rows = RunLabel.objects.filter(label=source)
-        found = list(rows.order_by("pk").values_list("run_id", flat=True)[:BATCH])
+        found = list(rows.order_by("pk").values_list("run_id", flat=True)[: self.pace.size])
         if not found:
             label.take_over(source)
             return None

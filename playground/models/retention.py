@@ -8,19 +8,24 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.core.validators import MaxValueValidator, MinValueValidator
-from django.db import models, transaction
+from django.db import models
 from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
+from playground.models.choices import Choice
 from playground.models.comparisons import Comparison
 from playground.models.labels import Label, RunLabel
 from playground.models.live import LIVE
 from playground.models.runs import Run
+from playground.models.search import RunFact, SearchText
 from playground.models.teams import Team
+from playground.models.turns import Pace, writing
 from playground.models.visible import Visibility
 
-BATCH = 100  # comparisons that one step moves, or runs that one step erases
+BATCH = 100  # comparisons that one step moves, or runs that one step erases, at most
 MOST_DAYS = 3650
+
+_moving, _erasing = Pace(BATCH), Pace(BATCH, least=1)
 
 
 def days(**options: Any) -> Any:
@@ -67,7 +72,7 @@ class Retention(models.Model):
         old = Comparison.objects.filter(team_id=self.team_id, deleted_at=None, created_at__lt=cut)
         old = old.filter(Q(restored_at=None) | Q(restored_at__lt=cut))
         found = old.exclude(self._protected()).order_by("created_at").values_list("pk", flat=True)
-        return Comparison.objects.move(list(found[:BATCH]), deleted_at=now)
+        return _move(list(found[: _moving.size]), deleted_at=now)
 
     def purge_batch(self, now: datetime) -> int:
         cut = now - timedelta(days=self.purge_after or 0)
@@ -87,6 +92,18 @@ class Retention(models.Model):
         return found | Q(Exists(labelled))
 
 
+def _move(ids: list[int], **values: Any) -> int:
+    _look_at(ids)
+    with writing(_moving):
+        return Comparison.objects.move(ids, **values)
+
+
+def _look_at(ids: list[int]) -> None:
+    """Read what is to be changed, before others wait for the disk."""
+    list(Comparison.objects.filter(pk__in=ids).values_list())
+    list(Run.objects.filter(comparison__in=ids).values_list())
+
+
 def purge_ownerless(now: datetime | None = None) -> int:
     """Mark a batch of private comparisons whose author was deleted; how many that was.
 
@@ -95,8 +112,9 @@ def purge_ownerless(now: datetime | None = None) -> int:
     now = now or timezone.now()
     live = Run.objects.filter(comparison=OuterRef("pk"), status__in=LIVE)
     left = Comparison.objects.filter(author=None, visibility=Visibility.PRIVATE, purged_at=None)
-    found = list(left.exclude(Exists(live)).values_list("pk", flat=True)[:BATCH])
-    with transaction.atomic():
+    found = list(left.exclude(Exists(live)).values_list("pk", flat=True)[: _moving.size])
+    _look_at(found)
+    with writing(_moving):
         Comparison.objects.move(found, deleted_at=now)
         return Comparison.objects.filter(pk__in=found, author=None).update(purged_at=now)
 
@@ -106,8 +124,10 @@ def erase_batch() -> int:
     purged = Comparison.objects.filter(purged_at__isnull=False).order_by("purged_at").first()
     if purged is None:
         return 0
-    with transaction.atomic():
-        runs = list(purged.runs.values_list("pk", flat=True)[:BATCH])
+    runs = list(purged.runs.values_list("pk", flat=True)[: _erasing.size])
+    for hanging in (Choice, RunFact, SearchText):
+        list(hanging._default_manager.filter(run__in=runs).values_list())
+    with writing(_erasing):
         Run.objects.filter(pk__in=runs).delete()
         if not purged.runs.exists():
             purged.delete()

@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from django.db import DataError, connection, models, transaction
+from django.db import DataError, connection, models
 from django.db.models.functions import Left, Length
 
 from playground.completion import CompletionRequest, storable
@@ -20,6 +20,7 @@ from playground.models.among import Among
 from playground.models.choices import Choice
 from playground.models.live import LIVE
 from playground.models.runs import Run
+from playground.models.turns import writing
 from playground.words import fold, words_of
 
 logger = logging.getLogger(__name__)
@@ -81,8 +82,11 @@ class SearchTextQuerySet(models.QuerySet["SearchText"]):
         self.write(found)
         return len(found)
 
-    @transaction.atomic
     def _store_all(self, entries: Sequence["Entry"]) -> None:
+        with writing():
+            self._put(entries)
+
+    def _put(self, entries: Sequence["Entry"]) -> None:
         runs = Run.objects.filter(pk__in=[entry.run for entry in entries])
         # Some may have been purged meanwhile.
         there = set(runs.order_by("pk").select_for_update(no_key=True).values_list("pk", flat=True))

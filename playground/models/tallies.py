@@ -28,15 +28,19 @@ from playground.models.counts import (
 )
 from playground.models.labels import RunLabel
 from playground.models.runs import Run
-from playground.models.turns import writing
+from playground.models.turns import Pace, writing
 
-STEP = 60  # quarters of a team that one transaction counts
-MOST_MARKS = 5_000  # that one transaction takes away
+STEP = 60  # quarters of a team that one transaction counts at most
+MOST_MARKS = 2_000  # that one transaction takes away
+
+_pace = Pace(STEP)
 
 
 class StaleQuerySet(models.QuerySet["Stale"]):
-    def roll_up(self, step: int = STEP) -> int:
+    def roll_up(self, step: int = 0) -> int:
         """Count some quarters again; how many. 0: nothing is left, or another process was first.
+
+        `step`: how many at most; 0: as many as one short transaction can.
 
         A mark is taken away only together with what was counted after it was read, and only if it
         is still there: of two processes one wins, and a change meanwhile has a mark of its own.
@@ -45,20 +49,23 @@ class StaleQuerySet(models.QuerySet["Stale"]):
         if oldest is None:
             return 0
         some = self.filter(team_id=oldest.team_id).order_by("quarter").values("quarter")
-        near = some.filter(quarter__gte=oldest.quarter).distinct()[:step]
+        near = some.filter(quarter__gte=oldest.quarter).distinct()[: step or _pace.size]
         quarters = [row["quarter"] for row in near]
         marks = self.filter(team_id=oldest.team_id, quarter__in=quarters)
         ids = list(marks.values_list("pk", flat=True)[:MOST_MARKS])
         found = counted(oldest.team_id, quarters)
-        with writing():
+        for model in found:  # read before others wait for it
+            rows: Any = model._default_manager
+            list(rows.filter(team_id=oldest.team_id, quarter__in=quarters).values_list())
+        with writing(None if step else _pace):
             taken = sum(self.filter(pk__in=part).delete()[0] for part in parts(ids, 500))
             if taken != len(ids):
                 transaction.set_rollback(True)
                 return 0
-            for model, (names, rows) in found.items():
+            for model, (names, values) in found.items():
                 old: Any = model._default_manager
                 old.filter(team_id=oldest.team_id, quarter__in=quarters).delete()
-                insert(model, names, rows)
+                insert(model, names, values)
             Block.objects.forget(oldest.team_id, quarters)
         return len(quarters)
 

@@ -117,7 +117,12 @@ class Bench:
     # --- large work ---
 
     def label(self) -> str:
-        """Begin to label the oldest runs of the team; the address of the job."""
+        """Begin to label the oldest runs of the team; the address of the job.
+
+        Jobs have their turn in the order in which they began: what an earlier benchmark left open
+        would come first.
+        """
+        self.stop_label()
         newest = self.server.rows(
             "SELECT created_at FROM playground_run WHERE team_id ="
             " (SELECT current_team_id FROM playground_user WHERE username = ?)"
@@ -134,8 +139,15 @@ class Bench:
         [job] = self.server.rows("SELECT max(id) AS id FROM playground_job")
         return f"/jobs/{job['id']}/"
 
+    def stop_label(self) -> None:
+        query = "SELECT id FROM playground_job WHERE state IN ('waiting', 'running')"
+        for row in self.server.rows(query):
+            answer = self.person.post(f"/jobs/{row['id']}/stop/")
+            assert answer.status_code == 200, answer.status_code
+
     def labelled(self) -> str:
         [row] = self.server.rows("SELECT done, total FROM playground_job ORDER BY id DESC LIMIT 1")
+        assert row["done"], "nothing was labelled meanwhile"
         return f"{row['done']:,} of {row['total']:,} labelled"
 
     @contextmanager
@@ -202,6 +214,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             found = bench.measure(options.seconds)
             print(found.line("beside label and export"), flush=True)
             print(f"{bench.labelled()}; {bench.exported()}; load {os.getloadavg()[0]:.1f}")
+            bench.stop_label()
         print(bench.measure(min(15, options.seconds)).line("afterwards"), flush=True)
     return int(percentile(found.lags, 0.99) > LIMIT_MS or found.wrong > 0)
 
