@@ -9,20 +9,17 @@ database is away, everything stays in memory and the tick is tried again.
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
 
-import orjson
-from django.db import InterfaceError, OperationalError, connection, transaction
-from django.db.models import Max
+from django.db import InterfaceError, OperationalError, connection
 
 from playground import metrics
-from playground.completion import TEXT_KINDS, Batch, ErrorKind, RunStatus, StreamEvent, storable
+from playground.completion import StreamEvent
 from playground.hub import Item
-from playground.log import Ending, close_run, close_runs, log_rows, settle_runs
-from playground.models import Process, Run, RunEvent
-from playground.models.live import LIVE
-from playground.models.turns import writing
+from playground.lines import Line
+from playground.log import Ending
+from playground.models import Process, Run
+from playground.writer import Writer
 
 logger = logging.getLogger(__name__)
 
@@ -36,23 +33,7 @@ AWAY = (
     "once it is saved."
 )
 MOST_ENDINGS = 20  # runs that are folded in one transaction: streams go on meanwhile
-# In plain SQL: for a tick the ORM takes longer than the database.
-OWNED = "SELECT id FROM playground_run WHERE owner_id = %s AND status IN (%s, %s) AND id IN ({})"
-INSERT = "INSERT INTO playground_runevent (run_id, seq, events) VALUES (%s, %s, %s)"
 FULL = 32 * 1024 * 1024  # characters in memory from which the runs stop reading
-
-
-@dataclass
-class Line:
-    """What is known of a live run of this process and not yet written."""
-
-    run: int
-    comparison: int
-    seq: int = 0  # the last row that is committed
-    batch: Batch = field(default_factory=Batch)
-    ending: Ending | None = None
-    held: dict[tuple[str, int], str] = field(default_factory=dict)  # half a character, by output
-    replaced_nul: bool = False
 
 
 class Recorder:
@@ -66,7 +47,7 @@ class Recorder:
         beat: Callable[[], None],
         lost: Callable[[set[int]], None],
     ) -> None:
-        self._process = process
+        self._writer = Writer(process)
         self._published = published
         self._beat = beat
         self._lost = lost
@@ -100,14 +81,7 @@ class Recorder:
             if line is None:  # lost: someone else has closed it
                 return
             first = line.seq == 0 and not line.batch
-            before = line.batch.size
-            for event in events:
-                if _is_plain(line, event):
-                    line.batch.add(event)
-                    continue
-                for one in _storable_events(line, event):
-                    line.batch.add(one)
-            self._backlog += line.batch.size - before
+            self._backlog += line.add(events)
             if not line.batch:  # half a character alone: nothing to write yet
                 return
             self._dirty.add(run)
@@ -130,10 +104,7 @@ class Recorder:
             line = self._lines.get(run)
             if line is None or line.ending:
                 return
-            for kind, choice in line.held:
-                line.batch.add(StreamEvent(kind, "\ufffd", choice, ending.total_ms or 0.0))
-            line.held.clear()
-            line.ending = ending
+            line.end(ending)
             self._dirty.add(run)
             self._wake.notify()
 
@@ -225,8 +196,7 @@ class Recorder:
                     if not line.batch:
                         continue
                     ending = None
-                taken.append(Line(run, line.comparison, line.seq, line.batch, ending))
-                line.batch = Batch()
+                taken.append(line.taken(ending))
             self._dirty = later
             return taken
 
@@ -237,7 +207,7 @@ class Recorder:
         if not taken:
             return False
         try:
-            items = self._write(taken, again)
+            items = self._writer.write(taken, again)
         except (OperationalError, InterfaceError):
             self._again = taken
             raise
@@ -254,41 +224,13 @@ class Recorder:
         items: list[Item] = []
         for position, line in enumerate(taken):
             try:
-                items += self._alone(line, again)
+                items += self._writer.write_alone(line, again)
             except (OperationalError, InterfaceError):
                 self._again = taken[position:]
                 self._settle(taken[:position], items)
                 self._published(items)
                 raise
         return items
-
-    def _alone(self, line: Line, again: bool) -> list[Item]:
-        try:
-            return self._write([line], again)
-        except (OperationalError, InterfaceError):
-            raise
-        except Exception as error:
-            logger.exception("Run %s cannot be stored", line.run, extra={"run": line.run})
-            return [self._give_up(line, type(error).__name__)]
-
-    def _give_up(self, line: Line, reason: str) -> Item:
-        """End the one run that cannot be stored; what is in its log already is kept."""
-        ending = Ending(
-            RunStatus.FAILED, ErrorKind.INTERNAL, f"The answer could not be saved ({reason})."
-        )
-        try:
-            with transaction.atomic():
-                finished = close_run(line.run, ending, [])
-                settle_runs([line.run])
-        except (OperationalError, InterfaceError):
-            raise
-        except Exception:
-            logger.exception("Not even the log of run %s can be folded", line.run)
-            RunEvent.objects.filter(run_id=line.run).delete()
-            with transaction.atomic():
-                finished = close_run(line.run, ending, [])
-                settle_runs([line.run])
-        return Item(line.run, line.comparison, line.seq, "", finished)
 
     def _settle(self, taken: Iterable[Line], items: Iterable[Item]) -> None:
         """After the commit: positions move on, ended and lost runs are forgotten."""
@@ -307,85 +249,3 @@ class Recorder:
                     lost.add(old.run)
         if lost:
             self._lost(lost)
-
-    def _write(self, taken: Sequence[Line], again: bool = False) -> list[Item]:
-        """One transaction; items only of runs that this process still owns.
-
-        Where a connection broke in a commit nobody knows whether it happened. So the same rows are
-        tried `again`, and those that are there already are not written twice.
-        """
-        items = []
-        with writing():
-            owned = self._owned([line.run for line in taken])
-            rows = []
-            ended = {}
-            for line in taken:
-                if line.run not in owned:
-                    continue
-                texts = log_rows(line.batch.to_list())
-                numbered = list(enumerate(texts, start=line.seq + 1))
-                items += [Item(line.run, line.comparison, seq, text) for seq, text in numbered]
-                if line.ending:
-                    # As the log would give it back: stored and folded is the same, cut as it may.
-                    rest = [row for text in texts for row in orjson.loads(text)]
-                    ended[line.run] = (line.ending, rest)
-                else:
-                    rows += [(line.run, seq, text) for seq, text in numbered]
-            if again and rows:
-                there = last_rows(owned)
-                rows = [row for row in rows if row[1] > there.get(row[0], 0)]
-            if rows:
-                with connection.cursor() as cursor:
-                    cursor.executemany(INSERT, rows)
-            if ended:
-                finished = close_runs(ended)
-                last = {item.run: item.seq for item in items}
-                items += [
-                    Item(line.run, line.comparison, last.get(line.run, line.seq), "", told)
-                    for line in taken
-                    if (told := finished.get(line.run))
-                ]
-                settle_runs(ended)
-        return items
-
-    def _owned(self, runs: Sequence[int]) -> set[int]:
-        """Those that are live and ours, held until the transaction ends."""
-        query = OWNED.format(", ".join(["%s"] * len(runs)))
-        if connection.features.has_select_for_update:
-            query += " FOR UPDATE"
-        with connection.cursor() as cursor:
-            cursor.execute(query, [self._process.pk, *LIVE, *runs])
-            return {row[0] for row in cursor.fetchall()}
-
-
-def last_rows(runs: Iterable[int]) -> dict[int, int]:
-    """{run: the last seq of its log}, of those that have one."""
-    logs = RunEvent.objects.filter(run_id__in=runs).values_list("run_id")
-    return dict(logs.annotate(last=Max("seq")))
-
-
-def _is_plain(line: Line, event: StreamEvent) -> bool:
-    """A text that is stored as it is, with no half of a character before it."""
-    if event.kind not in TEXT_KINDS or line.held:
-        return event.kind not in TEXT_KINDS
-    data = event.data
-    return bool(data) and data.isascii() and "\0" not in data
-
-
-def _storable_events(line: Line, event: StreamEvent) -> list[StreamEvent]:
-    """The event as it can be stored; half of a character waits for its other half."""
-    if event.kind not in TEXT_KINDS:
-        return [event]
-    key = (event.kind, event.choice)
-    text = line.held.pop(key, "") + event.data
-    if text and "\ud800" <= text[-1] <= "\udbff":
-        line.held[key] = text[-1]
-        text = text[:-1]
-    events = []
-    if "\0" in text and not line.replaced_nul:
-        line.replaced_nul = True
-        sentence = "The answer contains NUL characters; each is shown as \ufffd."
-        events.append(StreamEvent("warning", sentence, -1, event.at))
-    if text:
-        events.append(event._replace(data=storable(text)))
-    return events

@@ -319,7 +319,8 @@ def test_a_tick_whose_commit_is_in_doubt_is_neither_lost_nor_written_twice(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The connection breaks after the database has committed and before it could say so."""
-    write = desk.recorder._write
+    writer = desk.recorder._writer
+    write = writer.write
     broken = []
 
     def and_break(taken: Any, again: bool = False) -> Any:
@@ -329,7 +330,7 @@ def test_a_tick_whose_commit_is_in_doubt_is_neither_lost_nor_written_twice(
             raise OperationalError("server closed the connection unexpectedly")
         return items
 
-    monkeypatch.setattr(desk.recorder, "_write", and_break)
+    monkeypatch.setattr(writer, "write", and_break)
     going, ending = desk.runs[:2]
     desk.say(going, "a")
     desk.say(ending, "b")
@@ -355,37 +356,6 @@ def test_it_is_full_when_too_much_waits_and_not_when_it_is_written(
 
 
 # --- What can be stored --------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("pieces", "text"),
-    [
-        (["\ud83d", "\ude00"], "😀"),
-        (["a\ud83d", "\ude00b"], "a😀b"),
-        (["\ud83d"], "\ufffd"),
-        (["\ude00"], "\ufffd"),  # noqa: PT014 (another half)
-        (["\ud83d", "x"], "\ufffdx"),
-        (["\ud83d", "\ud83d", "\ude00"], "\ufffd😀"),
-        (["a\0b", "\0"], "a\ufffdb\ufffd"),
-        (["\\u0000"], "\\u0000"),
-        (["", "a"], "a"),
-    ],
-)
-def test_a_text_is_made_storable_once(desk: Desk, pieces: list[str], text: str) -> None:
-    run = desk.runs[0]
-    for piece in pieces:
-        desk.say(run, piece)
-    ended = desk.end(run)
-    assert text_of(ended) == text
-    assert len(ended.warning_list) == ("\0" in "".join(pieces))
-
-
-def test_half_a_character_waits_in_its_own_choice(desk: Desk) -> None:
-    run = desk.runs[0]
-    for choice, piece in [(0, "\ud83d"), (1, "x"), (0, "\ude00"), (1, "\ude00")]:
-        desk.recorder.add(run.pk, [StreamEvent("text", piece, choice, 1.0)])
-    ended = desk.end(run)
-    assert [choice.text for choice in ended.choices.all()] == ["😀", "x\ufffd"]
 
 
 def test_odd_values_of_a_provider_are_stored(desk: Desk) -> None:
