@@ -8,7 +8,6 @@ from pathlib import Path
 
 from django.conf import settings
 from django.db import transaction
-from django.utils import timezone
 
 from playground.completion import RunStatus
 from playground.hub import Item
@@ -74,8 +73,7 @@ class Reaper:
     def reap(self) -> list[Item]:
         """Close the runs of every process that is gone; what followers are told."""
         items: list[Item] = []
-        others = Process.objects.filter(ended_at=None).exclude(pk=self._process.pk)
-        for other in others:
+        for other in Process.objects.others(self._process):
             if self._gone(other):
                 items += self._bury(other)
         self._erase_keys()
@@ -104,7 +102,7 @@ class Reaper:
             for run in Run.objects.live_of(other).order_by("pk").only(*SHORT)
             if (item := self._close(run, other))
         ]
-        Process.objects.filter(pk=other.pk).update(ended_at=timezone.now())
+        other.sign_off()
         self._seen.pop(other.pk, None)
         return items
 

@@ -11,7 +11,6 @@ from django.test import AsyncClient
 from django.urls import reverse
 
 from playground import attendance
-from playground.attendance import Attendance
 from playground.database import in_thread
 from playground.hub import SESSION_ENDED, hub
 from playground.models import Connection, Membership, Run, User
@@ -177,5 +176,5 @@ async def test_a_look_costs_few_queries_however_many_are_here(
         return await in_thread(function, *arguments)
 
     monkeypatch.setattr(attendance, "in_thread", counting)
-    await Attendance(runner._process, runner._show_out).look()
+    await runner._heartbeat._attendance.look()
     assert counted == ["standings", "open_sessions", "unallowed_runs"]

@@ -1,6 +1,14 @@
-"""Servers and commands that own runs."""
+"""A process that owns live runs."""
 
 from django.db import models
+from django.db.models import F
+from django.utils import timezone
+
+
+class ProcessQuerySet(models.QuerySet["Process"]):
+    def others(self, process: "Process") -> "ProcessQuerySet":
+        """Those that have not signed off."""
+        return self.filter(ended_at=None).exclude(pk=process.pk)
 
 
 class Process(models.Model):
@@ -12,5 +20,13 @@ class Process(models.Model):
     heartbeat = models.PositiveBigIntegerField(default=0)
     ended_at = models.DateTimeField(null=True)
 
+    objects = ProcessQuerySet.as_manager()
+
     def __str__(self) -> str:
         return f"{self.host}:{self.pid}"
+
+    def beat(self) -> None:
+        type(self).objects.filter(pk=self.pk).update(heartbeat=F("heartbeat") + 1)
+
+    def sign_off(self) -> None:
+        type(self).objects.filter(pk=self.pk).update(ended_at=timezone.now())
