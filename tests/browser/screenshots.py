@@ -19,7 +19,7 @@ from urllib.parse import urljoin
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
-from tests.browser import past, reviewed, sweeps
+from tests.browser import around, past, reviewed, sweeps
 from tests.browser.conftest import ARGUMENTS, chromium_path
 from tests.browser.steps import number, parameters
 from tests.fake_provider import (
@@ -132,7 +132,7 @@ def tools(page: Page, root: str) -> None:
     page.click("[data-add-message]")
     page.click("[data-add-calls]:visible")
     page.click("[data-add-message]")
-    page.select_option("[data-role] >> nth=2", "tool")
+    page.select_option("[data-messages] [data-role] >> nth=2", "tool")
     page.fill("[data-call-id] >> nth=2", "call_1")
     page.fill("[data-content] >> nth=2", '{"metres": 5.4}')
 
@@ -605,7 +605,9 @@ STATES: dict[str, Callable[[Page, str], None]] = {
     "people-two-factor": visit("two-factor/"),
     "people-password": visit("password/"),
     "people-confirm": visit("confirm/"),
+    **{name: go for name, go in around.STATES.items() if name != "login-wrong"},
     "login": login,
+    "login-wrong": around.wrong_login,
 }
 
 
@@ -800,6 +802,7 @@ def main() -> int:
         server.connect("six at once", works.url, "--model", "sweeper", "--parallel", "6")
         sweeps.prepare(works)
         reviewed.begin(server)
+        around.begin(server)
         if not options.only or "stats" in options.only:
             past.make_past(server)
         browser = playwright.chromium.launch(executable_path=chromium_path(), args=ARGUMENTS)
