@@ -86,6 +86,7 @@ MAP = {
     "playground.admin": (EDGE, "edge"),
     "playground.apps": (EDGE, "edge"),
     "playground.asgi": (EDGE, "edge"),
+    "playground.assets": (EDGE, "edge"),
     "playground.bodies": (EDGE, "edge"),
     "playground.consumers": (EDGE, "edge"),
     "playground.management": (EDGE, "edge"),

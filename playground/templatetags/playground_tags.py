@@ -8,11 +8,12 @@ from typing import Any
 
 from django import template
 from django.conf import settings
+from django.templatetags.static import static
 from django.utils import timezone
 from django.utils.html import conditional_escape, format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
-from playground import panel, parameters
+from playground import assets, panel, parameters
 from playground.costs import dollars
 from playground.models import Run
 from playground.models.teams import Membership, User
@@ -46,6 +47,19 @@ ERROR_SENTENCES = {
     "limit": "A limit does not allow it",
     "internal": "The playground could not carry the run out",
 }
+
+
+@register.simple_tag(name="assets")
+def assets_of(name: str) -> SafeString:
+    """The style sheets and scripts of a set, joined; with DEBUG each by itself."""
+    files = assets.SETS[name] if settings.DEBUG else assets.joined(name)
+    sheet = '<link rel="stylesheet" href="{}">'
+    script = '<script src="{}" defer></script>'
+    return mark_safe(  # noqa: S308  our own addresses
+        "\n  ".join(
+            format_html(sheet if each.endswith(".css") else script, static(each)) for each in files
+        )
+    )
 
 
 @register.simple_tag
