@@ -156,7 +156,7 @@ def test_a_dropped_file_is_in_the_prompt_or_says_why_not(page: Page) -> None:
 
 
 def test_the_title_tells_the_end_of_a_run_out_of_sight(page: Page, fake: FakeProvider) -> None:
-    fake.reply_with(words(8, 0.1))  # seen to run: its page comes before its end
+    fake.reply_with(words(8, 8))  # seen to run: its page comes before its end
     page.evaluate("Object.defineProperty(document, 'hidden', { get: () => window.away ?? true })")
     finished(run(page).first)
     expect(page).to_have_title(re.compile("^✓ "))
