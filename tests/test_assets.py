@@ -26,7 +26,7 @@ def asked_for() -> set[str]:
 
 
 def rendered(name: str) -> str:
-    return Template(f'{{% load playground_tags %}}{{% assets "{name}" %}}').render(Context())
+    return Template(f'{{% load playground_tags %}}{{% page_files "{name}" %}}').render(Context())
 
 
 @pytest.mark.parametrize(("name", "parts"), FILES)
@@ -72,7 +72,7 @@ def test_every_file_is_loaded_by_some_page() -> None:
     }
     assert everything == asked_for() | PARTS
     used = "".join(path.read_text() for path in (ROOT / "templates").rglob("*.html"))
-    assert not [name for name in SETS if f'{{% assets "{name}" %}}' not in used]
+    assert not [name for name in SETS if f'{{% page_files "{name}" %}}' not in used]
 
 
 def test_packed_files_are_kept_when_files_are_collected_again() -> None:

@@ -49,8 +49,8 @@ ERROR_SENTENCES = {
 }
 
 
-@register.simple_tag(name="assets")
-def assets_of(name: str) -> SafeString:
+@register.simple_tag
+def page_files(name: str) -> SafeString:
     """The style sheets and scripts of a set, joined; with DEBUG each by itself."""
     files = assets.SETS[name] if settings.DEBUG else assets.joined(name)
     sheet = '<link rel="stylesheet" href="{}">'
