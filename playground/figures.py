@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cache
+from typing import NamedTuple
 
 from playground.completion import RunStatus
 
@@ -73,6 +74,17 @@ def percentile(values: Counter[float], share: float) -> float | None:
     return below
 
 
+class Came(NamedTuple):
+    """What one run came to; None is what it does not say."""
+
+    status: str
+    tokens_in: int | None
+    tokens_out: int | None
+    cost: Decimal | None  # US dollars
+    first_ms: float | None
+    total_ms: float | None
+
+
 class Latencies:
     """How often each was, in ms.
 
@@ -115,27 +127,19 @@ class Figures:
     first: Latencies = field(default_factory=Latencies)  # to the first token
     total: Latencies = field(default_factory=Latencies)  # in all
 
-    def count(
-        self,
-        status: str,
-        tokens_in: int | None,
-        tokens_out: int | None,
-        cost: Decimal | None,
-        first_ms: float | None,
-        total_ms: float | None,
-    ) -> None:
+    def count(self, run: Came) -> None:
         """One run more."""
         self.runs += 1
-        self.ends[status] += 1
-        self.tokens_in += tokens_in or 0
-        self.tokens_out += tokens_out or 0
-        if cost is not None:
+        self.ends[run.status] += 1
+        self.tokens_in += run.tokens_in or 0
+        self.tokens_out += run.tokens_out or 0
+        if run.cost is not None:
             self.priced += 1
-            self.cost_units += int(cost * UNITS)
-        if first_ms is not None:
-            self.first.count(first_ms)
-        if total_ms is not None:
-            self.total.count(total_ms)
+            self.cost_units += int(run.cost * UNITS)
+        if run.first_ms is not None:
+            self.first.count(run.first_ms)
+        if run.total_ms is not None:
+            self.total.count(run.total_ms)
 
     def add(self, other: "Figures") -> None:
         self.runs += other.runs

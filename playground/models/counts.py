@@ -8,20 +8,18 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from decimal import Decimal
 from typing import Any
 
 from django.db import connection, models
 from django.db.models import Aggregate, Sum, TextField
 
 from playground.completion import RunStatus
-from playground.figures import UNITS, Figures, Latencies, bin_of, pack
+from playground.figures import ENDS, UNITS, Came, Figures, Latencies, bin_of, pack
 
 QUARTER = 900  # seconds
 COUNTED = (
     "status", "prompt_tokens", "completion_tokens", "cost", "first_token_ms", "total_ms",
 )  # fmt: skip
-ENDS = (RunStatus.COMPLETED, RunStatus.FAILED, RunStatus.CANCELLED, RunStatus.INTERRUPTED)
 WHOLE = (
     "runs", "completed", "failed", "cancelled", "interrupted", "tokens_in", "tokens_out",
     "cost_units", "priced",
@@ -128,28 +126,20 @@ class Bucket:
         self.first: list[int] = []
         self.total: list[int] = []
 
-    def count(
-        self,
-        status: str,
-        tokens_in: int | None,
-        tokens_out: int | None,
-        cost: Decimal | None,
-        first_ms: float | None,
-        total_ms: float | None,
-    ) -> None:
+    def count(self, run: Came) -> None:
         numbers = self.numbers
         numbers[0] += 1
-        if status in ENDS:
-            numbers[1 + ENDS.index(RunStatus(status))] += 1
-        numbers[5] += tokens_in or 0
-        numbers[6] += tokens_out or 0
-        if cost is not None:
-            numbers[7] += int(cost * UNITS)
+        if run.status in ENDS:
+            numbers[1 + ENDS.index(RunStatus(run.status))] += 1
+        numbers[5] += run.tokens_in or 0
+        numbers[6] += run.tokens_out or 0
+        if run.cost is not None:
+            numbers[7] += int(run.cost * UNITS)
             numbers[8] += 1
-        if first_ms is not None:
-            self.first.append(bin_of(first_ms))
-        if total_ms is not None:
-            self.total.append(bin_of(total_ms))
+        if run.first_ms is not None:
+            self.first.append(bin_of(run.first_ms))
+        if run.total_ms is not None:
+            self.total.append(bin_of(run.total_ms))
 
     def values(self) -> tuple[Any, ...]:
         """Of WHOLE and BINS."""

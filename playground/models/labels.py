@@ -7,6 +7,7 @@ from django.core.exceptions import ValidationError
 from django.db import models
 
 from playground.completion import storable
+from playground.models.among import Among
 
 LONGEST = 100  # characters
 
@@ -100,6 +101,14 @@ class RunLabelQuerySet(models.QuerySet["RunLabel"]):
         self.bulk_create(
             rows, update_conflicts=True, unique_fields=["run", "key"], update_fields=["label"]
         )
+
+    def by_run(self, run_ids: Iterable[int]) -> dict[int, list[int]]:
+        """{run: [label, …]}; runs without any are missing."""
+        found: dict[int, list[int]] = {}
+        put = self.filter(Among("run_id", run_ids))
+        for run, label in put.values_list("run_id", "label_id"):
+            found.setdefault(run, []).append(label)
+        return found
 
 
 class RunLabel(models.Model):

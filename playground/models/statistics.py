@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from django.db.models import F, Q
 from django.utils import timezone
 
-from playground.figures import Figures, near, together
+from playground.figures import Came, Figures, near, together
 from playground.models.blocks import Block, BlockTally, By, Cover, State, sizes_of
 from playground.models.counts import (
     BINS,
@@ -22,7 +22,6 @@ from playground.models.counts import (
     Tally,
     begin_of,
     figures_of,
-    parts,
     quarter_of,
     spans,
     sums,
@@ -134,7 +133,7 @@ def _read_runs(groups: Groups, finder: Finder, begin: datetime, end: datetime) -
     seen = 0
     for rows in found:
         seen += len(rows)
-        labels = _labels([row[0] for row in rows])
+        labels = RunLabel.objects.by_run([row[0] for row in rows])
         for pk, moment, author, connection, provider, model, *values in rows:
             where = Where(connection, provider)
             if seen > EXACT:
@@ -145,18 +144,10 @@ def _read_runs(groups: Groups, finder: Finder, begin: datetime, end: datetime) -
                 groups.members[author],
                 *(groups.labels[label] for label in labels.get(pk, (0,))),
             ]
+            run = Came(*values)
             for figures in every:
-                figures.count(*values)
+                figures.count(run)
     return finder.looked_through
-
-
-def _labels(runs: list[int]) -> dict[int, list[int]]:
-    found: dict[int, list[int]] = {}
-    for part in parts(runs, 500):
-        put = RunLabel.objects.filter(run__in=part).values_list("run_id", "label_id")
-        for run, label in put:
-            found.setdefault(run, []).append(label)
-    return found
 
 
 # --- From the roll-up ------------------------------------------------------------------------

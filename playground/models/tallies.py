@@ -13,6 +13,7 @@ from typing import Any
 from django.db import models, transaction
 from django.db.models import Max, Min
 
+from playground.figures import Came
 from playground.models.blocks import Block
 from playground.models.counts import (
     COUNTED,
@@ -150,16 +151,12 @@ def counted(team_id: int, quarters: Sequence[int]) -> dict[type[Sums], Rows]:
             created_at__gte=begin_of(first), created_at__lt=begin_of(end)
         ).values_list(*read)
     ]
-    labels: dict[int, list[int]] = {}
-    for part in parts([row[0] for row in rows], 500):
-        put = RunLabel.objects.filter(run__in=part).values_list("run_id", "label_id")
-        for run, label in put:
-            labels.setdefault(run, []).append(label)
+    labels = RunLabel.objects.by_run([row[0] for row in rows])
     for pk, moment, author, visibility, name, provider, model, *values in rows:
-        key = (team_id, quarter_of(moment), author, visibility)
-        whole[*key, name, provider, model].count(*values)
+        key, run = (team_id, quarter_of(moment), author, visibility), Came(*values)
+        whole[*key, name, provider, model].count(run)
         for label in labels.get(pk, (0,)):
-            by_label[*key, label].count(*values)
+            by_label[*key, label].count(run)
     return {
         Tally: ((*KEY, *names), _values(whole)),
         LabelTally: ((*KEY, "label_id"), _values(by_label)),
