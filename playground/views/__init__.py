@@ -1,9 +1,9 @@
 """Thin views: guard lines first, one render last."""
 
-from django.http import HttpRequest
+from django.http import Http404, HttpRequest
 from django_htmx.middleware import HtmxDetails
 
-from playground.models import User
+from playground.models import Membership, User
 
 
 class Request(HttpRequest):
@@ -11,3 +11,19 @@ class Request(HttpRequest):
 
     user: User
     htmx: HtmxDetails
+
+
+def membership_of(request: Request) -> Membership:
+    """In the team in which they are now; who is in none finds nothing."""
+    membership = request.user.membership()
+    if membership is None:
+        raise Http404
+    return membership
+
+
+def owner_of(request: Request) -> Membership:
+    """The same, of an owner; for others there is no such page."""
+    membership = membership_of(request)
+    if not membership.owns:
+        raise Http404
+    return membership

@@ -1,7 +1,7 @@
 """What everybody who may see a run may say about it: star, rating, comments, labels."""
 
 from django.core.exceptions import ValidationError
-from django.http import Http404, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_GET, require_POST
 
@@ -9,7 +9,7 @@ from playground.completion import storable
 from playground.models import Comment, Label, Rating, Run, RunFact, RunLabel
 from playground.models.annotations import clean_rating, labels_seen_in
 from playground.models.pairs import USER, set_pair
-from playground.views import Request
+from playground.views import Request, membership_of
 
 OFFERED = 20  # labels that the completion shows
 
@@ -158,9 +158,7 @@ def _label(found: Run, name: str) -> str:
 @require_GET
 def known_labels(request: Request) -> HttpResponse:
     """Options for a field: the team's labels that hold `label`, of runs that one may see."""
-    membership = request.user.membership()
-    if membership is None:
-        raise Http404
+    membership = membership_of(request)
     typed = storable(" ".join(request.GET.get("label", "").split())).casefold()
     found = labels_seen_in(membership, typed)[:OFFERED]
     return render(request, "annotations/_options.html", {"labels": found})

@@ -13,7 +13,7 @@ from playground.models import Comparison, Job, Label, Membership, Run
 from playground.models.annotations import labels_seen_in
 from playground.models.jobs import BATCH
 from playground.models.labels import clean_label
-from playground.views import Request
+from playground.views import Request, membership_of
 from playground.views.asked import Asked
 from playground.views.selection import rows_of
 
@@ -32,13 +32,6 @@ NOTHING = "Nothing is selected."
 
 class Refused(Exception):
     """What to say; nothing was done."""
-
-
-def membership_of(request: Request) -> Membership:
-    membership = request.user.membership()
-    if membership is None:
-        raise Http404
-    return membership
 
 
 @require_POST

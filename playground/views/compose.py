@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.conf import settings
-from django.http import Http404, HttpResponse, JsonResponse
+from django.http import HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET
@@ -18,7 +18,7 @@ from playground.models.teams import Membership, User
 from playground.parameters import OPERATIONS, Api
 from playground.providers import ProviderError
 from playground.targets import list_models
-from playground.views import Request, drafts, starts
+from playground.views import Request, drafts, membership_of, starts
 from playground.views.refusals import refusal
 from playground.views.running import runs_of
 from playground.views.selection import noticed
@@ -152,9 +152,7 @@ def backends(request: Request) -> HttpResponse:
 @require_GET
 def models(request: Request, pk: int) -> HttpResponse:
     """The ids that the backend lists, or why it does not list them."""
-    membership = request.user.membership()
-    if membership is None:
-        raise Http404
+    membership = membership_of(request)
     usable = Connection.objects.usable_by(membership.team_id)
     connection = get_object_or_404(usable, pk=pk)
     try:

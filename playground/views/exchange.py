@@ -15,8 +15,8 @@ from playground.database import in_view
 from playground.exchange import importing
 from playground.exchange.exporting import NAMES, Export, ending, kind
 from playground.exchange.source import Selection, Walk
-from playground.models import Membership, Transfer, User
-from playground.views import Request
+from playground.models import Transfer, User
+from playground.views import Request, membership_of
 from playground.views.bulk import MOST_SELECTED, is_id
 from playground.views.selection import rows_of, runs_of
 
@@ -30,13 +30,6 @@ LAYOUTS = {
     "html": "One page to read or print, without scripts.",
     "sqlite": "In the table layout of llm’s logs, with further columns. Datasette opens it.",
 }
-
-
-def _membership(request: Request) -> Membership:
-    membership = request.user.membership()
-    if membership is None:
-        raise Http404
-    return membership
 
 
 def _selection(request: Request, given: QueryDict) -> Selection:
@@ -53,7 +46,7 @@ def _selection(request: Request, given: QueryDict) -> Selection:
             comparisons=tuple(sorted(ids["comparison"])), runs=tuple(sorted(ids["run"]))
         )
     typed = storable(given.get("q", "")).strip()
-    may_run = _membership(request).may_run
+    may_run = membership_of(request).may_run
     mine = given.get("whose", "mine" if may_run else "team") != "team"
     return Selection.now(typed=typed, mine=mine)
 
@@ -64,7 +57,7 @@ def _selection(request: Request, given: QueryDict) -> Selection:
 @require_http_methods(["GET", "HEAD", "POST"])
 def export(request: Request) -> HttpResponse:
     """Choose a layout for `q` and `whose`, or for selected rows; with `layout` begin."""
-    membership = _membership(request)
+    membership = membership_of(request)
     given = request.POST if request.method == "POST" else request.GET
     selection = _selection(request, given)
     problems = selection.query.problems
@@ -119,7 +112,7 @@ def _visible(user: User, pk: int) -> Transfer | None:
 @require_http_methods(["GET", "HEAD", "POST"])
 def import_runs(request: Request) -> HttpResponse:
     """Upload `file`. A small one is done here and now, a large one goes on in the background."""
-    membership = _membership(request)
+    membership = membership_of(request)
     if not membership.may_run:
         raise Http404
     if request.method != "POST":
@@ -150,7 +143,7 @@ def _import_page(request: Request, error: str = "") -> HttpResponse:
     context = {
         "error": error,
         "limit": limit_said(),
-        "owns": _membership(request).owns,
+        "owns": membership_of(request).owns,
         "transfers": _transfers(request, Transfer.Kind.IMPORT),
     }
     return render(request, "exchange/import.html", context, status=422 if error else 200)

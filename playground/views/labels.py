@@ -2,37 +2,23 @@
 
 from django.core.exceptions import ValidationError
 from django.db.models import Count, Q
-from django.http import Http404, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_GET, require_POST
 
-from playground.models import Job, Label, Membership
+from playground.models import Job, Label
 from playground.models.jobs import labelled_elsewise
 from playground.models.visible import Visibility
-from playground.views import Request
+from playground.views import Request, membership_of, owner_of
 
 JOBS_SHOWN = 20
-
-
-def _membership(request: Request) -> Membership:
-    membership = request.user.membership()
-    if membership is None:
-        raise Http404
-    return membership
-
-
-def _owner(request: Request) -> Membership:
-    membership = _membership(request)
-    if not membership.owns:
-        raise Http404
-    return membership
 
 
 # --- The page ------------------------------------------------------------------------------
 
 
 def _page(request: Request, status: int = 200, **more: object) -> HttpResponse:
-    membership = _membership(request)
+    membership = membership_of(request)
     seen = Q(run_labels__run__visibility=Visibility.TEAM)
     seen |= Q(run_labels__run__author_id=membership.user_id)
     counted = Label.objects.filter(team_id=membership.team_id).annotate(
@@ -57,7 +43,7 @@ def team_labels(request: Request) -> HttpResponse:
 @require_POST
 def rename(request: Request, pk: int) -> HttpResponse:
     """Give a label another `name`; where another label has it, and `merge` is said, merge."""
-    membership = _owner(request)
+    membership = owner_of(request)
     label = get_object_or_404(Label, team_id=membership.team_id, pk=pk)
     typed = request.POST.get("name", "")
     try:

@@ -14,8 +14,7 @@ from django.views.decorators.http import require_GET, require_POST
 from playground.models import Ballot, Judge, Membership, Panel
 from playground.models.ballots import last_vote
 from playground.models.panels import LETTERS
-from playground.views import Request
-from playground.views.reviews import membership_of
+from playground.views import Request, membership_of
 
 VOTES = {"0": "tie", "-": "bad", "s": "skip"}  # and 1 to 9, the best one from the left
 PLACES = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")

@@ -22,7 +22,7 @@ from playground.models import (
 )
 from playground.models.panels import MOST_RUNS, votes_asked
 from playground.models.reviews import MOST
-from playground.views import Request
+from playground.views import Request, membership_of
 from playground.views.asked import Asked
 from playground.views.selection import ids_of, noticed, rows_of
 
@@ -30,13 +30,6 @@ SHOWN = 100  # queues and panels on the page
 LISTED = 500  # items of a queue that its list shows at once
 TAKEN = 20  # that "take the next" assigns
 KINDS = ("queue", "panel")
-
-
-def membership_of(request: Request) -> Membership:
-    membership = request.user.membership()
-    if membership is None:
-        raise Http404
-    return membership
 
 
 @require_GET

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_POST
 
 from playground.completion import storable
 from playground.models import SavedView, User
-from playground.views import Request
+from playground.views import Request, membership_of
 from playground.views.asked import Asked
 
 LONGEST_NAME: int = SavedView._meta.get_field("name").max_length or 0
@@ -30,9 +30,7 @@ def views_of(user: User, asked: Asked) -> dict[str, Any]:
 @require_POST
 def save_view(request: Request) -> HttpResponse:
     """Keep a search under a name; what is refused comes back in its field."""
-    membership = request.user.membership()
-    if membership is None:
-        raise Http404
+    membership = membership_of(request)
     name = " ".join(storable(request.POST.get("name", "")).split())
     state = QueryDict(request.POST.get("query", ""))
     kept = {key: storable(state[key]) for key in ("q", "whose", "show") if state.get(key)}

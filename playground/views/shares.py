@@ -9,7 +9,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from playground.completion import CompletionRequest
 from playground.models import Comparison, Run, Share
-from playground.views import Request
+from playground.views import Request, membership_of
 
 LISTED = 200
 LIVE = "Wait until every column has ended; a link shows a finished copy."
@@ -23,9 +23,7 @@ HEADERS = {
 @require_POST
 def share(request: Request, pk: int) -> HttpResponse:
     """Make a link to a comparison, or to one `run` of it. Its address is shown once."""
-    membership = request.user.membership()
-    if membership is None:
-        raise Http404
+    membership = membership_of(request)
     managed = Comparison.objects.managed_in(membership).filter(deleted_at=None)
     found: Comparison = get_object_or_404(managed, pk=pk)
     runs = Run.objects.filter(comparison=found).order_by("position", "pk")

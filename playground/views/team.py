@@ -14,7 +14,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from playground.models import Invitation, LastOwner, Membership, User
 from playground.models.invitations import MOST_USES
-from playground.views import Request
+from playground.views import Request, membership_of, owner_of
 from playground.views.entrance import let_in, remember_device
 
 LISTED = 100
@@ -52,26 +52,12 @@ class JoinForm(BaseUserCreationForm):
         return name
 
 
-def _membership(request: Request) -> Membership:
-    membership = request.user.membership()
-    if membership is None:
-        raise Http404
-    return membership
-
-
-def _owner(request: Request) -> Membership:
-    membership = _membership(request)
-    if not membership.owns:
-        raise Http404
-    return membership
-
-
 def invitation_address(token: str) -> str:
     return f"{settings.PUBLIC_URL.rstrip('/')}/join/{token}/"
 
 
 def _page(request: Request, status: int = 200, **more: object) -> HttpResponse:
-    membership = _membership(request)
+    membership = membership_of(request)
     members = Membership.objects.filter(team=membership.team).select_related("user")
     context: dict[str, object] = {
         "me": membership,
@@ -95,7 +81,7 @@ def team(request: Request) -> HttpResponse:
 @require_POST
 def invite(request: Request) -> HttpResponse:
     """Make an invitation. Its address is shown once."""
-    membership = _owner(request)
+    membership = owner_of(request)
     form = InvitationForm(request.POST)
     if not form.is_valid():
         return _page(request, 422, form=form)
@@ -105,7 +91,7 @@ def invite(request: Request) -> HttpResponse:
 
 @require_POST
 def revoke(request: Request, pk: int) -> HttpResponse:
-    found = get_object_or_404(Invitation, team_id=_owner(request).team_id, pk=pk)
+    found = get_object_or_404(Invitation, team_id=owner_of(request).team_id, pk=pk)
     found.revoke()
     messages.success(request, "The invitation is revoked. Nobody can join by it any more.")
     return redirect("team_page")
@@ -114,7 +100,7 @@ def revoke(request: Request, pk: int) -> HttpResponse:
 @require_POST
 def member(request: Request, pk: int) -> HttpResponse:
     """`role`: another one; or `remove`. An owner, of anybody; whoever is here may leave."""
-    mine = _membership(request)
+    mine = membership_of(request)
     if not mine.owns and not (mine.pk == pk and "remove" in request.POST):
         raise Http404
     found = get_object_or_404(Membership.objects.select_related("user"), team=mine.team_id, pk=pk)

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 from urllib.parse import urlsplit
 
-from django.http import Http404, HttpResponse, JsonResponse
+from django.http import HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_GET, require_POST
 
@@ -22,16 +22,14 @@ from playground.providers.base import Token
 from playground.snippets import Call, available
 from playground.tables import LARGEST, BadTable, read_table
 from playground.targets import asked
-from playground.views import Request
+from playground.views import Request, membership_of
 
 MOST_TOKENS = 2000  # ids that are looked up one by one
 EXAMPLE_URL = "http://127.0.0.1:8080/v1"  # of the embedded backend, whose port changes
 
 
 def _usable(request: Request, pk: int) -> Connection:
-    membership = request.user.membership()
-    if membership is None:
-        raise Http404
+    membership = membership_of(request)
     return get_object_or_404(Connection.objects.usable_by(membership.team_id), pk=pk)
 
 

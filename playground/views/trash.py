@@ -12,7 +12,7 @@ from playground.database import wait_for
 from playground.models import Comparison, Label, Membership, Retention, Run
 from playground.models.visible import Visibility
 from playground.runner import runner
-from playground.views import Request
+from playground.views import Request, membership_of
 
 SHOWN = 200  # comparisons of the trash on its page
 
@@ -35,9 +35,7 @@ def visibility(request: Request, pk: int) -> HttpResponse:
 
 
 def _managed(request: Request, pk: int, *, trashed: bool) -> Comparison:
-    membership = request.user.membership()
-    if membership is None:
-        raise Http404
+    membership = membership_of(request)
     found = Comparison.objects.managed_in(membership).filter(deleted_at__isnull=not trashed)
     comparison: Comparison = get_object_or_404(found, pk=pk)
     return comparison
