@@ -139,6 +139,6 @@ def test_whoever_may_not_start_runs_may_not_import(rita: User, tmp_path: Path) -
     path = tmp_path / "runs.jsonl"
     out(path)
     before = Run.objects.count()
-    with pytest.raises(CommandError, match="may not start runs"):
+    with pytest.raises(CommandError, match="cannot start or import runs"):
         into(path, user="rita")
     assert Run.objects.count() == before

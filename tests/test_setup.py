@@ -295,7 +295,7 @@ def test_login_link_says_that_a_user_does_not_exist(tmp_path: Path) -> None:
         )
 
     manage("migrate", "--verbosity=0")
-    assert the_sentence(manage("login_link", "nobody")) == "There is no user nobody."
+    assert the_sentence(manage("login_link", "nobody")).endswith("There is no user named nobody.")
 
 
 # --- The copy before an update ---------------------------------------------------------------

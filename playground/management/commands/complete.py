@@ -21,7 +21,8 @@ from playground.embedded import EmbeddedBackend, EmbeddedError, ensure_model, is
 from playground.forms import read_labels
 from playground.inputs import Given, Problem
 from playground.management.database import prepare_database
-from playground.models import Connection, Membership, OverLimit, Run, User, first_start
+from playground.management.people import starter
+from playground.models import Connection, Membership, OverLimit, Run, first_start
 from playground.parameters import PARAMETERS, Api
 from playground.providers import ProviderError
 from playground.runner import runner
@@ -56,7 +57,7 @@ class Command(BaseCommand):
         with locked(settings.DATA_DIR / "prepare.lock"):
             prepare_database(self.stderr.write)
             admin = first_start()
-        membership = member(admin, options["user"], options["team"])
+        membership = starter(admin, options["user"], options["team"])
         connections = Connection.objects.usable_by(membership.team_id)
         connection = connections.filter(name=options["connection"]).first()
         if connection is None:
@@ -189,19 +190,6 @@ def first_text(events: str) -> str:
     """What a row of the log adds to the text of the first choice."""
     rows = orjson.loads(events)
     return "".join(data for kind, choice, data, _ in rows if kind == "text" and choice == 0)
-
-
-def member(admin: User, username: str | None, team: str | None) -> Membership:
-    """The named user in the named team; without names the first admin's."""
-    user = User.objects.filter(username=username).first() if username else admin
-    if user is None:
-        raise CommandError(f"There is no user named {username}.")
-    found = user.memberships.filter(team__name=team).first() if team else user.membership()
-    if found is None:
-        raise CommandError(f"{user} is in no team{f' named {team}' if team else ''}.")
-    if not found.may_run:
-        raise CommandError(f"{user} is a reviewer in {found.team} and cannot start runs.")
-    return found
 
 
 def values(assignments: Sequence[str]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from playground.exchange.importing import BadFile, begin, step
-from playground.management.people import member
+from playground.management.people import starter
 from playground.models import Membership, first_start
 
 
@@ -22,11 +22,8 @@ class Command(BaseCommand):
         parser.add_argument("--team")
 
     def handle(self, **options: Any) -> None:
-        user = member(first_start(), options["user"], options["team"])
-        found = user.membership()
-        if found is None or not found.may_run:
-            raise CommandError(f"{user} may not start runs, and so not import any.")
-        self._import(found, options["file"])
+        membership = starter(first_start(), options["user"], options["team"])
+        self._import(membership, options["file"])
 
     def _import(self, membership: Membership, path: Path) -> None:
         if not path.is_file():

@@ -4,8 +4,9 @@ from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from playground.management.people import named
 from playground.models import LoginLink, User
 from playground.models.teams import LINK_LIFE
 
@@ -23,9 +24,7 @@ class Command(BaseCommand):
         parser.add_argument("user", metavar="USER", help="the user's name")
 
     def handle(self, *, user: str, **options: Any) -> None:
-        found = User.objects.filter(username=user).first()
-        if found is None:
-            raise SystemExit(f"There is no user {user}.")
+        found = named(user)
         if not found.is_active:
-            raise SystemExit(f"The user {user} is not active.")
+            raise CommandError(f"The user {user} is not active.")
         self.stdout.write(login_line(found))

@@ -2,9 +2,10 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from playground.models import SecondFactor, User
+from playground.management.people import named
+from playground.models import SecondFactor
 
 
 class Command(BaseCommand):
@@ -14,11 +15,8 @@ class Command(BaseCommand):
         parser.add_argument("user", metavar="USER", help="the user's name")
 
     def handle(self, *, user: str, **options: Any) -> None:
-        found = User.objects.filter(username=user).first()
-        if found is None:
-            raise SystemExit(f"There is no user {user}.")
-        factor = SecondFactor.objects.filter(user=found).first()
+        factor = SecondFactor.objects.filter(user=named(user)).first()
         if factor is None:
-            raise SystemExit(f"The user {user} has no second factor.")
+            raise CommandError(f"The user {user} has no second factor.")
         factor.end()
         self.stdout.write(f"The second factor of {user} is gone.")
