@@ -79,10 +79,16 @@ async def test_others_go_on(
 ) -> None:
     provider.reply_with(HELD)
     [hers] = await start(runner, alice, connection)
+    while not provider.posts:
+        await asyncio.sleep(0.01)
     [his] = await start(runner, bob, connection)
+    while len(provider.posts) < 2:
+        await asyncio.sleep(0.01)
     await deactivated(bob)
     await status_of(his, "cancelled")
+    assert await in_thread(provider.posts[1].closed.wait, SECONDS)
     await status_of(hers, "running")
+    assert not provider.posts[0].closed.is_set()
 
 
 async def test_who_becomes_a_reviewer_keeps_what_runs_and_sends_no_more(

@@ -356,6 +356,7 @@ async def test_what_was_lost_on_the_way_is_sent_again(
     for _ in range(3):  # the page repeats its position
         await page.follow(run, last=0)
     await page.until(lambda: page.seqs.get(run.pk) == [1, 2, 3, 4, 5])
+    assert await page.socket.receive_nothing(0.1)  # once, not for each time it asked
 
 
 def test_a_repeated_follow_does_not_move_the_cursor_back_at_once() -> None:

@@ -399,8 +399,10 @@ def test_a_deleted_run_holds_no_reservation(
 ) -> None:
     limit("tokens_day", MOST)
     [run] = begin(alice, connection, process)
+    with pytest.raises(OverLimit):
+        begin(alice, connection, process)
     run.comparison.delete()
-    begin(alice, connection, process)
+    assert len(begin(alice, connection, process)) == 1
 
 
 # --- Limits that change ---------------------------------------------------------------------

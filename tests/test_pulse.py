@@ -29,6 +29,8 @@ async def test_one_who_has_gone_holds_up_nobody() -> None:
     async with asyncio.timeout(30):
         await waiting
         await behind.wait()
+    assert waiting.done()
+    assert not waiting.cancelled()
 
 
 async def test_a_beat_may_be_called_without_a_wait_and_asks_for_its_period_each_time() -> None:

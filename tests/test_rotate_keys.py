@@ -114,5 +114,9 @@ def test_what_no_key_decrypts_is_named_and_kept(filled: Connection, settings: An
 
 
 def test_it_makes_a_key(capsys: pytest.CaptureFixture[str]) -> None:
-    call_command("rotate_keys", "--generate")
-    Fernet(capsys.readouterr().out.strip())
+    keys = []
+    for _ in range(2):
+        call_command("rotate_keys", "--generate")
+        keys.append(capsys.readouterr().out.strip())
+    assert Fernet(keys[0]).decrypt(Fernet(keys[0]).encrypt(b"x")) == b"x"
+    assert keys[0] != keys[1]

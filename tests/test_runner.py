@@ -87,8 +87,10 @@ async def test_the_first_event_is_saved_while_the_rest_is_on_its_way(
     [run] = await start(runner, alice, connection)
     await until(lambda: RunEvent.objects.filter(run=run).exists(), 1)
     await until(lambda: runner.committed(run.pk) == 1)
+    assert not provider.posts[0].closed.is_set()
     await runner.stop(run)
-    await end_of(runner, run)
+    [ended] = await end_of(runner, run)
+    assert (ended.status, text_of(ended)) == ("cancelled", "Par")
 
 
 async def test_one_bad_column_stops_no_other(

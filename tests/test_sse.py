@@ -113,13 +113,15 @@ def test_an_event_just_within_the_limit_may_lack_its_newline() -> None:
     assert read([b"data: " + b"x" * 90], longest=100) == [b"x" * 90]
 
 
-@pytest.mark.parametrize("line", [b"data: 12345\n\n", b": a comment\n", b'{"a":1}\n', b"\n"])
-def test_many_short_events_are_never_too_long(line: bytes) -> None:
+@pytest.mark.parametrize(
+    ("line", "events"),
+    [(b"data: 12345\n\n", 300), (b": a comment\n", 0), (b'{"a":1}\n', 300), (b"\n", 0)],
+)
+def test_many_short_events_are_never_too_long(line: bytes, events: int) -> None:
     reader = EventReader(100)
-    for _ in range(3):
-        reader.feed(line * 50)
-    for _ in range(150):
-        reader.feed(line)
+    found = [payload for _ in range(3) for payload in reader.feed(line * 50)]
+    found += [payload for _ in range(150) for payload in reader.feed(line)]
+    assert len(found) + len(reader.close()) == events
 
 
 def seconds(size: int) -> float:
