@@ -3,7 +3,7 @@
 `python -m tests.bench.clock` prints its base URL. Rate and number of tokens come from the prompt,
 as in `rate=50 n=200`, and with `wait=0.5` how many seconds pass before the first; the text of a
 token is `time.monotonic()` in seconds and a blank, so that a reader on the same machine can
-subtract. It knows completions, streamed, and the list of models.
+subtract. It knows completions and chat, streamed, and the list of models.
 """
 
 import asyncio
@@ -25,7 +25,14 @@ def chunk(data: bytes) -> bytes:
     return b"%x\r\n%s\r\n" % (len(data), data)
 
 
-async def stream(writer: asyncio.StreamWriter, rate: float, n: int, wait: float) -> None:
+def choice(text: str, finish: str | None, chat: bool) -> dict[str, object]:
+    said: dict[str, object] = {"delta": {"content": text}} if chat else {"text": text}
+    return {"index": 0, **said, "logprobs": None, "finish_reason": finish}
+
+
+async def stream(
+    writer: asyncio.StreamWriter, rate: float, n: int, wait: float, chat: bool
+) -> None:
     writer.write(HEAD % b"text/event-stream" + b"transfer-encoding: chunked\r\n\r\n")
     await asyncio.sleep(wait)
     began = time.monotonic()
@@ -34,9 +41,9 @@ async def stream(writer: asyncio.StreamWriter, rate: float, n: int, wait: float)
         if early > 0:
             await asyncio.sleep(early)
         text = f"{time.monotonic():.6f} "
-        writer.write(event([{"index": 0, "text": text, "logprobs": None, "finish_reason": None}]))
+        writer.write(event([choice(text, None, chat)]))
     usage = {"prompt_tokens": 2, "completion_tokens": n, "total_tokens": n + 2}
-    writer.write(event([{"index": 0, "text": "", "logprobs": None, "finish_reason": "stop"}]))
+    writer.write(event([choice("", "stop", chat)]))
     writer.write(event([], usage=usage) + chunk(b"data: [DONE]\n\n") + b"0\r\n\r\n")
     await writer.drain()
 
@@ -47,10 +54,12 @@ async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
             head = await reader.readuntil(b"\r\n\r\n")
             length = re.search(rb"(?i)content-length: *(\d+)", head)
             body = await reader.readexactly(int(length[1])) if length else b""
-            if b"/completions" in head.partition(b"\r\n")[0]:
+            asked_for = head.partition(b"\r\n")[0]
+            if b"/completions" in asked_for:
                 asked = dict(re.findall(r"\b(rate|n|wait)=([\d.]+)", body.decode()))
                 rate, n = float(asked.get("rate", 50)), int(asked.get("n", 200))
-                await stream(writer, rate, n, float(asked.get("wait", 0)))
+                chat = b"/chat/" in asked_for
+                await stream(writer, rate, n, float(asked.get("wait", 0)), chat)
             else:
                 known = json.dumps({"object": "list", "data": [{"id": "clock", "object": "model"}]})
                 sized = b"content-length: %d\r\n\r\n%s" % (len(known), known.encode())

@@ -1,25 +1,31 @@
-"""A peer on the same work, beside the playground: `python -m tests.bench.peers LITELLM`.
+"""Peers on the same work, beside the playground: `python -m tests.bench.peers`.
 
-LITELLM is the program `litellm` of an environment in which `litellm[proxy]` is installed; without
-it nothing is measured and a line says so. It relays over HTTP and stores nothing.
+LITELLM is the program `litellm` of an environment in which `litellm[proxy]` is installed; it relays
+over HTTP and stores nothing. OPEN_WEBUI is the program `open-webui` of another one; it is used as
+its page does (`open_webui.py`). A variable that is not set is said, and that peer not measured.
+Rounds take turns: the playground, then each peer; figures are medians.
 """
 
 import argparse
+import asyncio
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import httpx
 
+from tests.bench import open_webui
 from tests.bench.streams import (
     HEADINGS,
     RATE,
+    Measured,
     clock,
     cpu_seconds,
     floor,
@@ -40,6 +46,9 @@ model_list:
       api_base: {url}
       api_key: x
 """
+TARGETS = {"litellm": 8, "open webui": 6}  # times less CPU a token than theirs
+
+Use = Callable[[int, float, int], Measured]  # streams, rate, tokens of each
 
 
 @contextmanager
@@ -76,38 +85,68 @@ def until_ready(base: str) -> None:
     raise AssertionError(f"{base} did not get ready in {READY_SECONDS} s.")
 
 
-def measure(program: str, streams: Sequence[int], seconds: float) -> Iterator[str]:
+def relayed(base: str, pid: int, streams: int, rate: float, n: int) -> Measured:
+    """The bare client reads from the proxy instead of the clock."""
+    before = cpu_seconds(pid)
+    read = floor(base, streams, rate, n)
+    used = cpu_seconds(pid) - before
+    return replace(read, cpu=used / (streams * n) * 1e6, memory=megabytes(pid))
+
+
+def peers(stack: ExitStack, url: str) -> dict[str, Use]:
+    """{name: how it is used}, ready and warm: what is made lazily is made."""
+    found: dict[str, Use] = {}
+    if program := os.environ.get("LITELLM"):
+        proxy = stack.enter_context(litellm(program, url))
+        found["litellm"] = lambda *work: relayed(*proxy, *work)
+    if program := os.environ.get("OPEN_WEBUI"):
+        there = stack.enter_context(open_webui.open_webui(program, url))
+        asyncio.run(open_webui.until_ready(there[0]))
+        found["open webui"] = lambda *work: open_webui.use(*there, *work)
+    for use in found.values():
+        use(2, RATE, 20)
+    return found
+
+
+def measure(streams: Sequence[int], seconds: float, rounds: int) -> Iterator[str]:
     """The lines of the table."""
     n = int(RATE * seconds)
-    yield HEADINGS
-    with (
-        clock() as url,
-        litellm(program, url) as (base, pid),
-        served(url) as (server, person, connection),
-    ):
-        floor(base, 2, RATE, 20)  # what is made lazily is made
+    with ExitStack() as stack:
+        url = stack.enter_context(clock())
+        server, person, connection = stack.enter_context(served(url))
+        theirs = peers(stack, url)
+        yield HEADINGS
         for count in streams:
-            ours = playground(server, person, connection, count, RATE, n)
-            before = cpu_seconds(pid)
-            relayed = floor(base, count, RATE, n)
-            used = cpu_seconds(pid) - before
-            theirs = replace(relayed, cpu=used / (count * n) * 1e6, memory=megabytes(pid))
-            yield line("playground", median([ours]))
-            ratio = theirs.cpu / ours.cpu
-            yield f"{line('litellm', theirs)}   {ratio:.1f} × ours; load {os.getloadavg()[0]:.1f}"
+            ours: list[Measured] = []
+            found: dict[str, list[Measured]] = {name: [] for name in theirs}
+            for _ in range(rounds):
+                ours.append(playground(server, person, connection, count, RATE, n))
+                for name, use in theirs.items():
+                    found[name].append(use(count, RATE, n))
+            yield line("playground", median(ours))
+            for name, each in found.items():
+                ratios = [its.cpu / our.cpu for our, its in zip(ours, each, strict=True)]
+                ratio = statistics.median(ratios)
+                held = "holds" if ratio >= TARGETS[name] else "misses"
+                yield (
+                    f"{line(name, median(each))}   {ratio:.1f} × ours"
+                    f" (at least {TARGETS[name]}: {held}; load {os.getloadavg()[0]:.1f})"
+                )
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("litellm", nargs="?", default=os.environ.get("LITELLM", ""))
     options.add_argument("--streams", default="20,50")
     options.add_argument("--seconds", type=float, default=10)
+    options.add_argument("--rounds", type=int, default=1)
     asked = options.parse_args(arguments)
-    if not asked.litellm:
-        print("LiteLLM is not measured: LITELLM names no program.")
+    missing = [name for name in ("LITELLM", "OPEN_WEBUI") if not os.environ.get(name)]
+    for name in missing:
+        print(f"{name} names no program: not measured.")
+    if len(missing) == 2:
         return
     streams = [int(each) for each in asked.streams.split(",")]
-    for text in measure(asked.litellm, streams, asked.seconds):
+    for text in measure(streams, asked.seconds, asked.rounds):
         print(text, flush=True)
 
 

@@ -106,7 +106,7 @@ def floor(url: str, streams: int, rate: float, n: int) -> Measured:
     command = [sys.executable, "-m", "tests.bench.httpx_reader", url, *map(str, (streams, rate, n))]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     said = json.loads(done.stdout)
-    return _measured(streams, said["cpu"], said["lags"], said["firsts"], 0, 0)
+    return measured(streams, said["cpu"], said["lags"], said["firsts"], 0, 0)
 
 
 def playground(
@@ -142,10 +142,10 @@ def playground(
     lags = [lag for each in watchers for lag in each.lags]
     firsts = [first for each in watchers for first in each.firsts]
     wrong = sum(len(each.wrong()) for each in watchers) + (len(lags) != streams * n)
-    return _measured(streams, used, lags, firsts, megabytes(pid), wrong)
+    return measured(streams, used, lags, firsts, megabytes(pid), wrong)
 
 
-def _measured(
+def measured(
     streams: int,
     cpu: float,
     lags: Sequence[float],
