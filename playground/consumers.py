@@ -13,25 +13,16 @@ from django.conf import settings
 from django.db import InterfaceError, OperationalError
 
 from playground.database import in_thread
-from playground.following import (
-    Following,
-    log_and_end,
-    positions,
-    session_user,
-    visible_runs,
-    waiting_runs,
-)
+from playground.following import positions, session_user, visible_runs, waiting_runs
+from playground.forwarding import Forwarding
 from playground.hub import FAULT, MALFORMED, SESSION_ENDED, Item, hub
 from playground.log import to_json
-from playground.models import Run, User
+from playground.models import User
 from playground.presence import Person
 from playground.runner import runner
 
 logger = logging.getLogger(__name__)
 
-FRAME = 256 * 1024  # characters of one message, unless a single row is longer
-LONGEST_ROW = 300 * 1024  # characters; in UTF-8 they stay below Daphne's 1 MiB a message
-UNACKNOWLEDGED = 1024 * 1024  # characters on their way from which a run waits for its reader
 POLL = 0.5  # seconds between two looks at the log of a run of another process
 GLANCE = 1.0  # seconds between two looks whether something stands in the way
 RECHECK = 5.0  # seconds between two looks whether the session still holds
@@ -43,7 +34,7 @@ class ComparisonConsumer(AsyncWebsocketConsumer):
     """All sending is done by one task, so nothing overtakes anything."""
 
     async def connect(self) -> None:
-        self.following: dict[int, Following] = {}
+        self.forwarding = Forwarding(self, self.send)
         self._wanted: dict[int, int] = {}
         self._arrived: list[Item] = []
         self._watched: dict[int, list[Person]] = {}
@@ -123,7 +114,7 @@ class ComparisonConsumer(AsyncWebsocketConsumer):
                 try:
                     await asyncio.wait_for(self._awake.wait(), self._patience())
                 except TimeoutError:
-                    self._read_log = self._read_log or any(map(self._foreign, self.following))
+                    self._read_log = self._read_log or any(map(self._foreign, self.forwarding.runs))
                 self._awake.clear()
                 await self._tell_trouble()
                 if runner.trouble:  # nothing can be read either; the page asks again
@@ -155,12 +146,14 @@ class ComparisonConsumer(AsyncWebsocketConsumer):
 
     def _patience(self) -> float | None:
         """Without Redis the log of runs of other processes is read from time to time."""
-        if not self.following:
+        if not self.forwarding.runs:
             return None
-        return POLL if any(map(self._foreign, self.following)) else GLANCE
+        return POLL if any(map(self._foreign, self.forwarding.runs)) else GLANCE
 
     async def _tell_trouble(self) -> None:
-        trouble = (runner.trouble or hub.relay.trouble) if self.following or self._wanted else ""
+        trouble = (
+            (runner.trouble or hub.relay.trouble) if self.forwarding.runs or self._wanted else ""
+        )
         if trouble != self._told:
             self._told = trouble
             await self.send(to_json({"trouble": trouble}))
@@ -170,10 +163,10 @@ class ComparisonConsumer(AsyncWebsocketConsumer):
 
     async def _poll(self) -> None:
         """Read what the log has of the runs of other processes."""
-        foreign = [run for run in self.following if runner.committed(run) is None]
+        foreign = [run for run in self.forwarding.runs if runner.committed(run) is None]
         for run in await self._with_log(foreign):
-            if run in self.following:
-                await self._catch_up(run)
+            if run in self.forwarding.runs:
+                await self.forwarding.catch_up(run)
 
     async def _with_log(self, runs: list[int]) -> list[int]:
         """Without those that still wait to be sent: one query, not one for each of hundreds."""
@@ -181,15 +174,17 @@ class ComparisonConsumer(AsyncWebsocketConsumer):
         if not unknown:
             return runs
         waiting = await in_thread(waiting_runs, unknown)
-        return [run for run in runs if run not in waiting and run in self.following]
+        return [run for run in runs if run not in waiting and run in self.forwarding.runs]
 
     async def _follow(self, wanted: dict[int, int]) -> None:
-        await self._admit({run: last for run, last in wanted.items() if run not in self.following})
+        await self._admit(
+            {run: last for run, last in wanted.items() if run not in self.forwarding.runs}
+        )
         behind = []
         for run, last in wanted.items():
             # An end that has arrived goes out with its rows: the log does not hold them any more.
             await self._forward_arrived()
-            following = self.following.get(run)
+            following = self.forwarding.runs.get(run)
             if following is None:
                 continue
             following.acknowledge(last)
@@ -197,15 +192,17 @@ class ComparisonConsumer(AsyncWebsocketConsumer):
             if committed is None or committed > following.cursor:
                 behind.append(run)
         for run in await self._with_log(behind):
-            if run in self.following:
-                await self._catch_up(run)
+            if run in self.forwarding.runs:
+                await self.forwarding.catch_up(run)
 
     async def _tell_who_watches(self) -> None:
         watched, self._watched = self._watched, {}
         for comparison, people in watched.items():
             alone = all(each.id == self.user.pk for each in people)
             # Who is alone hears nothing, unless somebody has left.
-            if comparison in self._comparisons() and not (alone and comparison not in self._joined):
+            if comparison in self.forwarding.comparisons and not (
+                alone and comparison not in self._joined
+            ):
                 (self._joined.discard if alone else self._joined.add)(comparison)
                 said = [
                     {"name": each.name, "initials": each.initials, "me": each.id == self.user.pk}
@@ -213,113 +210,35 @@ class ComparisonConsumer(AsyncWebsocketConsumer):
                 ]
                 await self.send(to_json({"watching": {"comparison": comparison, "people": said}}))
 
-    def _comparisons(self) -> set[int]:
-        return {following.comparison for following in self.following.values()}
-
     async def _still_in(self) -> bool:
         """Whether the session still holds; runs that may no longer be seen are dropped."""
         self._checked = time.monotonic()
         user = await in_thread(session_user, self.scope["session"].session_key)
         if user is None:
             return False
-        visible = await in_thread(visible_runs, user, list(self.following))
-        for run in [run for run in self.following if run not in visible]:
-            self._drop(run)
-        for comparison in self._comparisons():
+        visible = await in_thread(visible_runs, user, list(self.forwarding.runs))
+        for run in [run for run in self.forwarding.runs if run not in visible]:
+            self.forwarding.drop(run)
+        for comparison in self.forwarding.comparisons:
             hub.presence.refresh(comparison)
         return True
 
     async def _admit(self, new: dict[int, int]) -> None:
-        """Begin to follow. Registers before the log is read, so nothing falls between."""
+        """Begin to follow those that may be seen."""
         if not new:
             return
-        room = MOST_RUNS - len(self.following)
-        before = self._comparisons()
+        room = MOST_RUNS - len(self.forwarding.runs)
+        before = self.forwarding.comparisons
         visible = await in_thread(visible_runs, self.user, list(new)[:room])
         for run, last in new.items():
             if run not in visible:
-                await self.send(to_json({"error": "not found", "run": run}))
+                await self.forwarding.not_found(run)
                 continue
-            self.following[run] = Following(visible[run], last)
-            hub.follow(run, self)
+            self.forwarding.begin(run, visible[run], last)
         me = Person(self.user.pk, self.user.get_username(), self.user.initials)
-        for comparison in {visible[run] for run in new if run in self.following} - before:
+        for comparison in {visible[run] for run in new if run in self.forwarding.runs} - before:
             hub.presence.come(comparison, self, me)
 
     async def _forward_arrived(self) -> None:
         arrived, self._arrived = self._arrived, []
-        await self._forward(arrived)
-
-    async def _forward(self, items: Sequence[Item]) -> None:
-        """One frame a tick: rows that follow on the cursor go out, a gap is read from the log."""
-        rows: list[str] = []
-        endings: list[str] = []
-        for item in items:
-            following = self.following.get(item.run)
-            if following is None:
-                continue
-            if item.events and item.seq > following.cursor:
-                if following.behind or following.size > UNACKNOWLEDGED:
-                    following.behind = True
-                elif item.seq == following.cursor + 1:
-                    rows.append(self._row(item.run, item.seq, item.events))
-                elif not item.finished:
-                    await self._send_rows(rows)
-                    rows = []
-                    await self._catch_up(item.run)
-            if item.finished and item.run in self.following:
-                endings.append(item.finished)
-                self._drop(item.run)
-        await self._send_rows(rows)
-        if endings:
-            await self.send(f'{{"finished":[{",".join(endings)}]}}')
-
-    def _row(self, run: int, seq: int, events: str) -> str:
-        following = self.following[run]
-        following.cursor = max(following.cursor, seq)
-        following.on_the_way.append((seq, len(events)))
-        if len(events) > LONGEST_ROW:
-            events = "[]"  # no text is in it that long: a provider's metadata; the record has it
-        return f'{{"run":{run},"seq":{seq},"events":{events}}}'
-
-    async def _send_rows(self, rows: list[str]) -> None:
-        """In frames; Daphne refuses a message over 1 MiB."""
-        frame: list[str] = []
-        size = 0
-        for row in rows:
-            if frame and size + len(row) > FRAME:
-                await self.send(f'{{"events":[{",".join(frame)}]}}')
-                frame, size = [], 0
-            frame.append(row)
-            size += len(row)
-        if frame:
-            await self.send(f'{{"events":[{",".join(frame)}]}}')
-
-    async def _catch_up(self, run: int) -> None:
-        """Send what the log has behind the cursor, in frames; at the end of a run, its end."""
-        following = self.following[run]
-        following.behind = following.size > UNACKNOWLEDGED
-        if following.behind:
-            return
-        try:
-            log, finished = await in_thread(log_and_end, run, following.cursor)
-        except Run.DoesNotExist:  # purged while it was followed
-            self._drop(run)
-            await self.send(to_json({"error": "not found", "run": run}))
-            return
-        rows: list[str] = []
-        for seq, events in log:
-            if following.size > UNACKNOWLEDGED:
-                following.behind = True
-                break
-            rows.append(self._row(run, seq, events))
-        await self._send_rows(rows)
-        if finished:
-            await self.send(f'{{"finished":[{finished}]}}')
-            self._drop(run)
-
-    def _drop(self, run: int) -> None:
-        following = self.following.pop(run, None)
-        hub.unfollow(run, self)
-        if following is not None and following.comparison not in self._comparisons():
-            hub.presence.go(following.comparison, self)
+        await self.forwarding.forward(arrived)

@@ -15,7 +15,7 @@ from django.test import AsyncClient
 from hypothesis import given
 from hypothesis import strategies as st
 
-from playground import consumers
+from playground import consumers, forwarding
 from playground.asgi import application, is_own
 from playground.database import in_thread
 from playground.following import Following, positions
@@ -326,13 +326,13 @@ async def test_a_long_log_comes_in_frames(enter: Any, alice: User, connection: C
         sizes.append(len(json.dumps(message)))
         await page.follow(run, last=page.seqs[run.pk][-1])
     assert page.seqs[run.pk] == list(range(1, 31))
-    assert max(sizes) < 2 * consumers.FRAME
+    assert max(sizes) < 2 * forwarding.FRAME
 
 
 async def test_a_reader_that_says_nothing_is_not_sent_more_than_it_may_owe(
     enter: Any, alice: User, connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(consumers, "UNACKNOWLEDGED", 100_000)
+    monkeypatch.setattr(forwarding, "UNACKNOWLEDGED", 100_000)
     run = await in_thread(elsewhere, alice, connection, 30, 10_000)
     page = await enter(alice)
     await page.follow(run)

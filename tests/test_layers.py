@@ -50,6 +50,7 @@ MAP = {
     "playground.presence": (ACTIONS, "runner"),
     "playground.pulse": (ACTIONS, "runner"),
     "playground.following": (ACTIONS, "runner"),
+    "playground.forwarding": (ACTIONS, "runner"),
     "playground.metrics": (ACTIONS, "runner"),
     "playground.lines": (ACTIONS, "runner"),
     "playground.log": (ACTIONS, "runner"),
