@@ -22,7 +22,6 @@ NO_PREFILL = (
     " continued here. It can be in a completion."
 )
 NO_TEXT = "The prompt is token ids, and text cannot be appended to them."
-NO_CALLS = "This answer calls a tool; it cannot be continued as text."
 HALF = "This is only a part of a character, and half a character cannot be sent as text."
 END = "This has no text of its own, such as the end of the answer."
 

@@ -21,7 +21,6 @@ BYTES_PER_TOKEN = 3  # English has four or five, Chinese about three
 PER_MESSAGE = 8  # tokens around a message of a chat
 LENGTHS = ("max_tokens", "max_completion_tokens", "n_predict", "max_new_tokens")
 WAYS = ("n", "best_of", "n_cmpl")  # how many answers are written to each prompt
-NOT_PROMPT = frozenset(("model", "prompt", "messages"))
 
 
 @dataclass(frozen=True)

@@ -174,11 +174,6 @@ def seconds(value: timedelta | None) -> str:
 
 
 @register.filter
-def one_decimal(value: float | None) -> str:
-    return f"{value:.1f}" if value is not None else ""
-
-
-@register.filter
 def speed(value: float | None) -> str:
     return f"{value:.1f} tok/s" if value is not None else ""
 

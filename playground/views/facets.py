@@ -24,13 +24,6 @@ MOST_VALUES = 6  # of a facet
 OFFERED = 8  # completions at once
 RECENT = 2_000  # runs that the counts beside completions are of
 REMEMBERED = 30  # seconds that the counts beside completions are kept
-# Of each: the filter, the field of a run.
-FACETS = {
-    "status": "status",
-    "model": "model",
-    "connection": "connection_name",
-    "user": "author__username",
-}
 
 
 @require_GET

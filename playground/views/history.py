@@ -7,23 +7,12 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
-from playground.completion import RunStatus
 from playground.models import Choice, Comment, Run
 from playground.views import Request, record
 from playground.views.selection import noticed
 from playground.views.tools import snippets_of
 
-PAGE = 50  # comparisons on a page
 MOST_IDS = 100  # runs in one batch of partials
-# What a comparison of several runs is: the first of these that one of its runs is.
-URGENCY = (
-    RunStatus.RUNNING,
-    RunStatus.QUEUED,
-    RunStatus.FAILED,
-    RunStatus.INTERRUPTED,
-    RunStatus.CANCELLED,
-    RunStatus.COMPLETED,
-)
 
 
 def shown(runs: Any) -> list[Run]:
