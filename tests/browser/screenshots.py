@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import urljoin
 
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Error, Page, sync_playwright
 
 from tests.browser import around, past, reviewed, sweeps
 from tests.browser.conftest import ARGUMENTS, chromium_path
@@ -644,12 +644,17 @@ def shoot(
             for name, go in STATES.items():
                 if only and not re.search(only, name):
                     continue
-                page.goto("about:blank")  # the page before writes its draft as it goes
-                page.wait_for_timeout(200)
-                forget()
-                go(page, root)
-                page.wait_for_timeout(300)
                 title = f"{name}-{width}-{theme}"
+                page.goto("about:blank")  # the page before writes its draft as it goes
+                page.wait_for_timeout(300)
+                while forget():
+                    page.wait_for_timeout(300)
+                try:
+                    go(page, root)
+                except Error as error:  # the other pictures are made all the same
+                    print(f"{title}: not reached: {error.message.splitlines()[0]}")
+                    problems += 1
+                page.wait_for_timeout(300)
                 page.screenshot(path=folder / f"{title}.png")
                 if axe:
                     problems += check(page, title)
