@@ -3,6 +3,7 @@
 import csv
 import io
 import sqlite3
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +25,10 @@ def out(path: Path | str, **options: Any) -> str:
     return said.getvalue()
 
 
-def into(path: Path, user: str = "dora") -> tuple[str, str]:
+def into(path: Path, user: str = "dora", *, fails: bool = False) -> tuple[str, str]:
     said, complained = io.StringIO(), io.StringIO()
-    call_command("import", str(path), user=user, stdout=said, stderr=complained)
+    with pytest.raises(SystemExit, match=r"^1$") if fails else nullcontext():
+        call_command("import", str(path), user=user, stdout=said, stderr=complained)
     return said.getvalue(), complained.getvalue()
 
 
@@ -119,7 +121,7 @@ def test_an_import_says_which_lines_it_could_not_take(
     out(path)
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join([*lines[:1], b'{"kind": "run"}\n', *lines[1:]]))
-    said, complained = into(path)
+    said, complained = into(path, fails=True)
     assert "Imported 3 runs" in said
     assert "could not take 1" in said
     assert complained.startswith("Line 2: ")

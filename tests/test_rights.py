@@ -102,11 +102,6 @@ def spend(state: str) -> set[str]:
     return read(state) - {"reviewer"}
 
 
-def nobody(state: str) -> set[str]:
-    """The job of this world labels: there is nothing to take out of the trash."""
-    return set()
-
-
 def own(state: str) -> set[str]:
     return read(state) & {"author"}
 
@@ -263,9 +258,11 @@ TABLE = [
         data={"do": "label", "value": "x", "row": "comparison-{comparison}"},
     ),
     Row("bulk", POST, in_a_team, data={"do": "trash", "row": "comparison-{comparison}"}),
+    Row("bulk", POST, in_a_team, data={"do": "rate", "value": "3", "row": "run-{run}"}),
+    Row("bulk", POST, in_a_team, data={"do": "purge", "row": "comparison-{comparison}"}),
     Row("bulk", POST, in_a_team, data={"do": "star", "row": "run-{run}"}),
     Row("job", GET, author, "job"),
-    Row("undo_job", POST, nobody, "job"),
+    Row("undo_job", POST, author, "job"),
     Row("stop_job", POST, author, "job"),
     Row("export", GET, in_a_team),
     Row("export", GET, read, data={"comparison": "{comparison}"}),
@@ -386,6 +383,7 @@ class World:
         membership = by.membership()
         assert membership is not None
         job = Job.objects.begin(Job.Kind.LABEL, membership, [run.pk], label=label)
+        job.step()
         view = SavedView.objects.keep(membership, "mine", query="q=x")
         preset = Preset.objects.keep(by, "mine", {}, shared=False)
         draft = Draft.objects.create(user=by, kept=True, document="{}")
@@ -534,7 +532,9 @@ def faults(world: World, row: Row) -> Iterator[str]:
         open_to = readers | (
             may if row.name in ("shared", "trash", "purge", "restore", "triage") else set()
         )
-        open_to |= {"author"} if row.name in ("job", "stop_job", "labels_page") else set()
+        open_to |= (
+            {"author"} if row.name in ("job", "stop_job", "undo_job", "labels_page") else set()
+        )
         if who not in open_to and "shared" not in row.data and WORD in answer.content.decode():
             yield said + "reads a word that is not for them"
 

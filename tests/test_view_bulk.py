@@ -95,14 +95,92 @@ def test_trash_offers_a_way_back_for_exactly_what_it_moved(alice: User, bob: Use
     assert set(Comparison.objects.visible_to(bob)) == {own.comparison, others.comparison}
 
 
-def test_only_its_author_takes_a_trash_job_back_and_only_such_a_job(alice: User, bob: User) -> None:
+def take_back(user: User) -> None:
+    """The last job, as its button does."""
+    job = Job.objects.latest("pk")
+    answer = post(user, f"/jobs/{job.pk}/undo/")
+    assert answer.status_code == 200
+    assert post(user, f"/jobs/{job.pk}/undo/").status_code == 404  # once
+
+
+def test_only_its_author_takes_a_job_back_and_only_where_it_did_something(
+    alice: User, bob: User
+) -> None:
     run = make_run(bob)
-    post(bob, do="star", row=wholes(run))
-    assert post(bob, f"/jobs/{Job.objects.get().pk}/undo/").status_code == 404
+    post(bob, do="unstar", row=wholes(run))
     post(bob, do="trash", row=wholes(run))
     [job] = Job.objects.filter(kind="trash")
     assert post(alice, f"/jobs/{job.pk}/undo/").status_code == 404
     assert not Comparison.objects.visible_to(bob).exists()
+    take_back(bob)
+    assert Comparison.objects.visible_to(bob).exists()
+    assert post(bob, f"/jobs/{Job.objects.latest('pk').pk}/undo/").status_code == 404  # an undo
+
+
+def test_an_undo_of_all_that_match_gives_each_run_what_it_had(alice: User, bob: User) -> None:
+    runs = [make_run(alice, starred=number == 1) for number in range(4)]
+    give(runs[0], "task=old")
+    give(runs[1], "task=new")
+    Rating.objects.give(runs[0], alice, 2)
+    Rating.objects.give(runs[0], bob, 4)
+
+    def state() -> Any:
+        held = sorted(RunLabel.objects.values_list("run", "label__name"))
+        rated = sorted(Rating.objects.values_list("run", "user", "value"))
+        return held, rated, sorted(Run.objects.values_list("pk", "starred", "rating", "visibility"))
+
+    before = state()
+    for fields in (
+        {"do": "label", "value": "task=new"},
+        {"do": "unlabel", "value": "task=new"},
+        {"do": "star"},
+        {"do": "unstar"},
+        {"do": "rate", "value": "5"},
+        {"do": "rate", "value": ""},
+        {"do": "visibility", "value": "private"},
+    ):
+        answer = post(alice, all="1", **fields)
+        assert "data-undo-job" in answer.text, fields
+        assert state() != before, fields
+        take_back(alice)
+        assert state() == before, fields
+
+
+def test_all_that_match_are_rated_with_the_means_of_all(alice: User, bob: User) -> None:
+    first, second = make_run(alice), make_run(alice)
+    Rating.objects.give(first, bob, 2)
+    post(alice, all="1", do="rate", value="5")
+    assert [Run.objects.get(pk=run.pk).rating for run in (first, second)] == [3.5, 5]
+    for value in ("0", "6", "x"):
+        answer = post(alice, all="1", do="rate", value=value)
+        assert (answer.status_code, "A rating is a number" in answer.text) == (422, True)
+    make_run(alice, comparison=second.comparison)
+    assert "a row for each run" in post(alice, all="1", do="rate", value="4").text
+    assert post(alice, all="1", show="runs", do="rate", value="4").status_code == 200
+    assert set(Run.objects.values_list("rating", flat=True)) == {3.0, 4.0}
+
+
+def test_an_undo_leaves_what_was_restored_and_deleted_again(alice: User) -> None:
+    run = make_run(alice)
+    post(alice, do="trash", row=wholes(run))
+    job = Job.objects.latest("pk")
+    run.comparison.restore()
+    Comparison.objects.get(pk=run.comparison_id).trash()
+    post(alice, f"/jobs/{job.pk}/undo/")
+    assert not Run.objects.visible_to(alice).exists()
+
+
+def test_the_trash_is_emptied_of_what_one_may_delete(alice: User, bob: User) -> None:
+    own, theirs, kept = make_run(bob), make_run(alice), make_run(bob)
+    for run in (own, theirs):
+        run.comparison.trash()
+    assert "Delete all 1" not in post(bob, do="purge", row=wholes(kept)).text
+    assert not Comparison.objects.exclude(purged_at=None).exists()  # not in the trash
+    post(bob, do="purge", all="1", q="is:trashed", whose="team")
+    assert set(Comparison.objects.exclude(purged_at=None)) == {own.comparison}
+    post(alice, do="purge", row=wholes(theirs))
+    assert set(Comparison.objects.filter(purged_at=None)) == {kept.comparison}
+    assert post(alice, f"/jobs/{Job.objects.latest('pk').pk}/undo/").status_code == 404
 
 
 def test_single_rows_go_to_the_trash_with_their_comparison_and_come_back(alice: User) -> None:

@@ -1,12 +1,13 @@
 """What people say about a run: a rating each, and comments."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models, transaction
-from django.db.models import Avg, Exists, OuterRef
+from django.db.models import Avg, Exists, OuterRef, Subquery
 from django.utils import timezone
 
 from playground.completion import storable
@@ -58,6 +59,23 @@ class RatingQuerySet(models.QuerySet["Rating"]):
             self.update_or_create(run=run, user=user, defaults={"value": value})
         run.rating = self.filter(run=run).aggregate(mean=Avg("value"))["mean"]
         Run.objects.filter(pk=run.pk).update(rating=run.rating)
+
+    @transaction.atomic
+    def give_all(self, run_ids: Sequence[int], user: User, value: int | None) -> None:
+        """The same for many runs at once."""
+        runs = Run.objects.filter(pk__in=run_ids)
+        list(runs.order_by("pk").select_for_update().values_list("pk"))
+        if value is None:
+            self.filter(run__in=run_ids, user=user).delete()
+        else:
+            self.bulk_create(
+                [self.model(run_id=pk, user=user, value=value) for pk in run_ids],
+                update_conflicts=True,
+                unique_fields=["run", "user"],
+                update_fields=["value"],
+            )
+        means = self.model._default_manager.filter(run=OuterRef("pk")).order_by().values("run")
+        runs.update(rating=Subquery(means.annotate(mean=Avg("value")).values("mean")))
 
 
 class Rating(Named):

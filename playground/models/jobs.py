@@ -1,11 +1,11 @@
 """Work on many runs that goes on in the background, in batches, and survives a restart.
 
-What is left to do are rows (`Batch`): a batch, its removal and the progress are one transaction, so
-whoever takes a job over goes on exactly where it stopped.
+What is left to do are rows (`Batch`): a batch, its removal, the progress and what takes it back
+(`Reversal`) are one transaction, so whoever takes a job over goes on exactly where it stopped.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -15,44 +15,56 @@ from django.db.models import Exists, F, OuterRef
 from django.urls import reverse
 from django.utils import timezone
 
-from playground.models.comparisons import Comparison
+from playground.models import deeds
 from playground.models.labels import Label, RunLabel
-from playground.models.runs import Run
 from playground.models.teams import Membership, Team
 from playground.models.turns import Pace, writing
-from playground.models.visible import Visibility
 from playground.models.work import KEPT, Work, WorkQuerySet, lease
 
-BATCH = 100  # runs of one transaction at most
+BATCH = 100  # rows of one transaction at most
 INSERTED = 50  # batches of one transaction, for the same reason
 
 
 class JobQuerySet(WorkQuerySet["Job"]):
     def begin(self, kind: str, membership: Membership, ids: Sequence[int], **values: Any) -> "Job":
-        """`ids` of runs, or of comparisons where the kind says so; for a merge none.
+        """`ids` of runs, or of comparisons where the kind says so; for a merge none."""
+        return self._begin(kind, membership, [deeds.Back("", "", list(ids))], **values)
 
-        Written in short transactions; nobody takes the job before the last one.
-        """
+    def _begin(
+        self, kind: str, membership: Membership, pieces: Sequence[deeds.Back], **values: Any
+    ) -> "Job":
+        """Written in short transactions; nobody takes the job before the last one."""
         job = self.create(
             kind=kind,
             team_id=membership.team_id,
             author_id=membership.user_id,
-            total=len(ids),
+            total=sum(len(piece.ids) for piece in pieces),
             lease=lease(),
             **values,
         )
-        pieces = [ids[start : start + BATCH] for start in range(0, len(ids), BATCH)]
-        rows = [Batch(job=job, ids=json.dumps(list(piece))) for piece in pieces]
+        rows = [
+            Batch(job=job, kind=piece.kind, value=piece.value, ids=json.dumps(part))
+            for piece in pieces
+            for start in range(0, len(piece.ids), BATCH)
+            if (part := piece.ids[start : start + BATCH])
+        ]
         for start in range(0, len(rows), INSERTED):
             Batch.objects.bulk_create(rows[start : start + INSERTED])
         self.filter(pk=job.pk).update(lease=None)
         job.lease = None
         return job
 
-    def undo(self, job: "Job", membership: Membership) -> "Job":
-        """Take what a job put into the trash out again; what it has not done is left."""
+    def undo(self, job: "Job", membership: Membership) -> "Job | None":
+        """Take back what a job has done, the last first; what it has not done is left.
+
+        None where that has begun before.
+        """
         job.stop()
-        return self.begin(Job.Kind.RESTORE, membership, job.trashed(membership))
+        if not self.filter(pk=job.pk, undone=False).update(undone=True):
+            return None
+        rows = job.reversals.order_by("-pk").values_list("kind", "value", "ids")
+        pieces = [deeds.Back(kind, value, json.loads(ids)) for kind, value, ids in rows]
+        return self._begin(Job.Kind.UNDO, membership, pieces, name=job.what[:100])
 
     def merge(self, membership: Membership, source: Label, label: Label) -> "Job":
         """Give all runs of `source` the other label; in the end `source` is gone."""
@@ -69,20 +81,21 @@ class JobQuerySet(WorkQuerySet["Job"]):
 
 class Job(Work):
     class Kind(models.TextChoices):
-        LABEL = "label", "Add the label"
-        UNLABEL = "unlabel", "Remove the label"
+        LABEL = deeds.Kind.LABEL, "Add the label"
+        UNLABEL = deeds.Kind.UNLABEL, "Remove the label"
         MERGE = "merge", "Merge into the label"
-        TRASH = "trash", "Move to the trash"
-        RESTORE = "restore", "Take out of the trash"
+        TRASH = deeds.Kind.TRASH, "Move to the trash"
+        RESTORE = deeds.Kind.RESTORE, "Take out of the trash"
+        PURGE = deeds.Kind.PURGE, "Delete for ever"
+        STAR = deeds.Kind.STAR, "Star"
+        UNSTAR = deeds.Kind.UNSTAR, "Take the star away"
+        RATE = deeds.Kind.RATE, "Rate"
+        SHOW = deeds.Kind.SHOW, "Show to the team"
+        HIDE = deeds.Kind.HIDE, "Make private"
+        UNDO = "undo", "Undo"
 
-        STAR = "star", "Star"
-        UNSTAR = "unstar", "Take the star away"
-        SHOW = "show", "Show to the team"
-        HIDE = "hide", "Make private"
-
-    OF_AUTHORS = (Kind.SHOW, Kind.HIDE)  # only of one's own
-    OF_COMPARISONS = (Kind.TRASH, Kind.RESTORE, *OF_AUTHORS)
-    OF_LABELS = (Kind.LABEL, Kind.UNLABEL)
+    OF_AUTHORS, OF_COMPARISONS, OF_LABELS = deeds.OF_AUTHORS, deeds.OF_COMPARISONS, deeds.OF_LABELS
+    FOR_EVER = (Kind.MERGE, Kind.PURGE, Kind.UNDO)
 
     kind = models.CharField(max_length=10, choices=Kind)
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="jobs")
@@ -91,7 +104,10 @@ class Job(Work):
     )
     label = models.ForeignKey(Label, null=True, on_delete=models.CASCADE, related_name="+")
     source = models.ForeignKey(Label, null=True, on_delete=models.SET_NULL, related_name="+")
-    name = models.CharField(max_length=100, blank=True)  # of a label that is gone at the end
+    # Of a label that is gone at the end; of an undo, what it takes back.
+    name = models.CharField(max_length=100, blank=True)
+    value = models.CharField(max_length=10, blank=True)  # a rating
+    undone = models.BooleanField(default=False)  # an undo has begun
     total = models.PositiveIntegerField()
     done = models.PositiveIntegerField(default=0)
 
@@ -133,22 +149,33 @@ class Job(Work):
         if self.close(state, said):
             self.batches.all().delete()
 
+    @property
+    def what(self) -> str:
+        """What it does, in words."""
+        said = str(self.get_kind_display()).lower()
+        if self.kind == self.Kind.RATE:
+            return f"rate {self.value}" if self.value else "take my rating back"
+        return f"{said} {self.label.name}" if self.label else said
+
+    @property
+    def may_be_undone(self) -> bool:
+        return bool(self.kind not in self.FOR_EVER and not self.undone and self.done)
+
+    def _deed(self, batch: "Batch") -> tuple[str, str]:
+        """(kind, value) of what is to be done to a batch; ("", "") where its label is gone."""
+        if batch.kind:
+            return batch.kind, batch.value
+        if self.kind in self.OF_LABELS:
+            return (self.kind, str(self.label_id)) if self.label_id else ("", "")
+        return self.kind, self.value
+
     def _look_ahead(self) -> None:
-        """Read what the next transaction changes: from a cold disk that takes long, and whoever
-        writes would wait for it."""
-        size = self.pace.size
         if self.kind == self.Kind.MERGE:
             rows = RunLabel.objects.filter(label=self.source_id).order_by("pk")
-            ids = list(rows.values_list("run_id", flat=True)[:size])
-        else:
-            batch = self.batches.order_by("pk").first()
-            ids = json.loads(batch.ids)[:size] if batch else []
-        if self.kind in self.OF_COMPARISONS:
-            list(Comparison.objects.filter(pk__in=ids).values_list())
-            list(Run.objects.filter(comparison__in=ids).values_list())
-        else:
-            list(Run.objects.filter(pk__in=ids).values_list())
-            list(RunLabel.objects.filter(run__in=ids).values_list())
+            runs = list(rows.values_list("run_id", flat=True)[: self.pace.size])
+            deeds.look_at(deeds.Kind.LABEL, runs)
+        elif batch := self.batches.order_by("pk").first():
+            deeds.look_at(self._deed(batch)[0], json.loads(batch.ids)[: self.pace.size])
 
     def _batch(self) -> int | None:
         """How many rows of the next batch were looked at; None where none is left."""
@@ -164,44 +191,17 @@ class Job(Work):
             batch.delete()
         # The author's rights as they are now, in the team in which it began.
         member = Membership.objects.filter(team=self.team, user=self.author).first()
-        if self.kind in self.OF_COMPARISONS:
-            self._move(ids, member)
-            return len(ids)
-        runs = Run.objects.visible_in(member).filter(pk__in=ids).values_list("pk", flat=True)
-        if self.kind == self.Kind.LABEL and self.label is not None:
-            RunLabel.objects.put(list(runs), [self.label])
-        elif self.kind == self.Kind.UNLABEL:
-            RunLabel.objects.filter(run__in=list(runs), label=self.label).delete()
-        elif self.kind in (self.Kind.STAR, self.Kind.UNSTAR):
-            stars = self.kind == self.Kind.STAR
-            Run.objects.filter(pk__in=list(runs), starred=not stars).update(starred=stars)
+        kind, value = self._deed(batch)
+        if member and kind:
+            self._keep(deeds.do(kind, member, ids, value))
         return len(ids)
 
-    def _move(self, ids: list[int], member: Membership | None) -> None:
-        if member is None:
-            return
-        if self.kind in self.OF_AUTHORS:
-            wanted = Visibility.TEAM if self.kind == self.Kind.SHOW else Visibility.PRIVATE
-            seen = Comparison.objects.visible_in(member).filter(author=member.user_id, pk__in=ids)
-            changed = seen.exclude(visibility=wanted).values_list("pk", flat=True)
-            Comparison.objects.move(list(changed), visibility=wanted)
-            return
-        own = Comparison.objects.managed_in(member).filter(pk__in=ids)
-        if self.kind == self.Kind.TRASH:
-            found = list(own.filter(deleted_at=None).values_list("pk", flat=True))
-            Comparison.objects.stop(found)
-            Comparison.objects.move(found, deleted_at=self.created_at)  # `trashed` finds them by it
-        else:
-            found = list(own.exclude(deleted_at=None).values_list("pk", flat=True))
-            Comparison.objects.move(found, deleted_at=None)
-
-    def trashed(self, membership: Membership) -> list[int]:
-        """The comparisons that this job has put into the trash and that are still there."""
-        if self.kind != self.Kind.TRASH:
-            return []
-        managed = Comparison.objects.managed_in(membership)
-        found = managed.filter(deleted_at=self.created_at).order_by("pk")
-        return list(found.values_list("pk", flat=True))
+    def _keep(self, backs: Iterable[deeds.Back]) -> None:
+        if self.kind not in self.FOR_EVER:
+            Reversal.objects.bulk_create(
+                Reversal(job=self, kind=back.kind, value=back.value, ids=json.dumps(back.ids))
+                for back in backs
+            )
 
     def _merge(self) -> int | None:
         """From `source` to `label`: all runs of the team, also those that the owner cannot see."""
@@ -222,10 +222,24 @@ class Batch(models.Model):
     """A piece of a job that is still to be done."""
 
     job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="batches")
+    kind = models.CharField(max_length=10, blank=True)  # where it is not that of the job
+    value = models.CharField(max_length=40, blank=True)  # of such a kind: `deeds.do`
     ids = models.TextField()  # JSON list
 
     def __str__(self) -> str:
         return f"a batch of job {self.job_id}"
+
+
+class Reversal(models.Model):
+    """What takes back a piece that a job has done."""
+
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="reversals")
+    kind = models.CharField(max_length=10)
+    value = models.CharField(max_length=40, blank=True)
+    ids = models.TextField()  # JSON list
+
+    def __str__(self) -> str:
+        return f"{self.kind} of job {self.job_id}"
 
 
 def labelled_elsewise(source: Label, label: Label) -> int:

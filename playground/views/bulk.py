@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.http import Http404, HttpResponse
@@ -10,17 +11,18 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
 from playground.models import Comparison, Job, Label, Membership, Run
-from playground.models.annotations import labels_seen_in
+from playground.models.annotations import clean_rating, labels_seen_in
 from playground.models.jobs import BATCH
 from playground.models.labels import clean_label
 from playground.views import Request, membership_of
+from playground.views.acts import SOME_SEVERAL
 from playground.views.asked import Asked
 from playground.views.selection import rows_of
 
 MOST_SELECTED = 1_000  # comparisons that one address may name
 MOST_FOUND = 100_000  # runs that "all that match" may look through
 SLICE = 2_000  # ids in one query
-KINDS = (*Job.OF_LABELS, Job.Kind.STAR, Job.Kind.UNSTAR, *Job.OF_COMPARISONS)
+KINDS = (*Job.OF_LABELS, Job.Kind.STAR, Job.Kind.UNSTAR, Job.Kind.RATE, *Job.OF_COMPARISONS)
 VISIBLE = {"team": Job.Kind.SHOW, "private": Job.Kind.HIDE}
 TOO_MANY = (
     f"This search has to look through more than {MOST_FOUND:,} runs. Nothing was done. "
@@ -38,8 +40,8 @@ class Refused(Exception):
 def bulk(request: Request) -> HttpResponse:
     """`do` of KINDS on selected rows (`views/selection.py`), or on `all` that a search finds.
 
-    `value`: for a label its name, for `visibility` team or private. The search: `q`, `whose`,
-    `show` as in the address of the list.
+    `value`: for a label its name, for a rating 1 to 5 or "", for `visibility` team or private. The
+    search: `q`, `whose`, `show` as in the address of the list.
     """
     membership = membership_of(request)
     do, value = request.POST.get("do", ""), request.POST.get("value", "")
@@ -47,12 +49,24 @@ def bulk(request: Request) -> HttpResponse:
     if kind not in KINDS:
         raise Http404
     try:
-        values = {"label": _label(request, membership, kind)} if kind in Job.OF_LABELS else {}
+        values = _values(request, membership, kind)
         chosen, ids = _chosen(request, membership, kind)
     except Refused as refused:
         return _refused(request, str(refused), kind)
     job = Job.objects.begin(kind, membership, ids, **values)
     return _begun(request, job, left=chosen - len(ids))
+
+
+def _values(request: Request, membership: Membership, kind: str) -> dict[str, Any]:
+    """Of the job."""
+    if kind in Job.OF_LABELS:
+        return {"label": _label(request, membership, kind)}
+    if kind != Job.Kind.RATE:
+        return {}
+    try:
+        return {"value": str(clean_rating(request.POST.get("value", "")) or "")}
+    except ValidationError as error:
+        raise Refused(" ".join(error.messages)) from None
 
 
 def _label(request: Request, membership: Membership, kind: str) -> Label:
@@ -103,12 +117,16 @@ def _chosen(request: Request, membership: Membership, kind: str) -> tuple[int, l
         raise Refused(NOTHING)
     if kind in Job.OF_COMPARISONS:
         mine = Comparison.objects.managed_in(membership)
+        if kind == Job.Kind.PURGE:
+            mine = mine.exclude(deleted_at=None)
         if kind in Job.OF_AUTHORS:
             seen = Comparison.objects.visible_in(membership)
             mine = seen.filter(author_id=membership.user_id)
         return len(wholes), _of(mine, "pk", wholes)
     visible = Run.objects.visible_in(membership)
     ids = {*_of(visible, "comparison", wholes), *_of(visible, "pk", runs)}
+    if kind == Job.Kind.RATE and len(ids) > len(wholes) + len(runs):
+        raise Refused(SOME_SEVERAL)
     return len(ids), sorted(ids)
 
 
@@ -149,9 +167,9 @@ def _begun(request: Request, job: Job, left: int = 0) -> HttpResponse:
 def _shown(request: Request, job: Job, left: int = 0) -> HttpResponse:
     response = render(request, "labels/_job.html", {"job": job, "left": left})
     if not job.open:  # the rows of the page are out of date
-        response["HX-Trigger"] = json.dumps({"changed": {}, "undoable": way_back(job)})
-        if job.kind != Job.Kind.TRASH or not job.done:
-            response["HX-Trigger"] = "changed"
+        response["HX-Trigger"] = "changed"
+        if job.kind == Job.Kind.TRASH and job.may_be_undone:
+            response["HX-Trigger"] = json.dumps({"changed": {}, "undoable": way_back(job)})
     return response
 
 
@@ -184,8 +202,9 @@ def stop_job(request: Request, pk: int) -> HttpResponse:
 
 @require_POST
 def undo_job(request: Request, pk: int) -> HttpResponse:
-    """Take out of the trash what the job has put there."""
+    """Take back what the job has done."""
     found = _job(request, pk)
-    if found.kind != Job.Kind.TRASH:
+    job = Job.objects.undo(found, membership_of(request)) if found.may_be_undone else None
+    if job is None:
         raise Http404
-    return _begun(request, Job.objects.undo(found, membership_of(request)))
+    return _begun(request, job)

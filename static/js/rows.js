@@ -7,7 +7,7 @@
   const { keyOf, rows, current, typing } = playground.selection, { act } = playground.triage;
   const trashed = "trashed" in document.querySelector("[data-selection]").dataset;
   const copy = (id) => document.getElementById(id).content.cloneNode(true);
-  let row = null, about = null; // the row whose menu is open; the rows that are rated
+  let row = null, about = null; // the row whose menu is open; the rows that are rated, null for what is selected
 
   const dress = (of) => {
     if (of.querySelector("[data-menu]")) return;
@@ -43,12 +43,13 @@
     if ("rate" in button.dataset) about = [keyOf(row)];
     if ("menu" in button.dataset) fill();
   });
-  document.querySelector("[data-rate-selected]")?.addEventListener("click", () => { about = playground.selection.targets(); });
+  document.querySelector("[data-rate-selected]")?.addEventListener("click", () => { about = null; });
   rating.addEventListener("click", (event) => {
     const button = event.target.closest("[data-rating-value]");
     if (!button) return;
     rating.hidePopover();
-    act({ do: "rate", row: about, value: button.dataset.ratingValue });
+    if (about) act({ do: "rate", row: about, value: button.dataset.ratingValue });
+    else playground.triage.many("rate", button.dataset.ratingValue);
   });
 
   /* Where a row leads. */

@@ -81,6 +81,8 @@
     }
   });
   const undo = (entry) => inTurn(async () => {
+    const job = entry ? null : said.querySelector("[data-undo-job]"); // the last thing, as long as it is shown
+    if (job) { job.click(); return; }
     const at = entry ? done.indexOf(entry) : done.length - 1;
     const [last] = at < 0 ? [] : done.splice(at, 1);
     if (!last) { playground.announce("There is nothing to undo."); return; }
@@ -129,7 +131,7 @@
   document.addEventListener("htmx:afterRequest", ({ detail }) => {
     if (detail.requestConfig?.path !== bar.dataset.bulk || detail.xhr.status >= 400) return;
     dialog.close();
-    if (["trash", "restore"].includes(detail.requestConfig.parameters.do)) selection.clear(false);
+    if (["trash", "restore", "purge"].includes(detail.requestConfig.parameters.do)) selection.clear(false);
   });
 
   const one = (name, value = "") => (current() ? act({ do: name, row: keyOf(current()), value }) : undefined);
@@ -152,6 +154,7 @@
     visibility: (value) => (value === undefined && selection.all() ? bar.querySelector("[popovertarget=menu-visibility]").click() : many("visibility", value)),
     trash: () => !trashed && document.querySelector("[data-act=trash]") && many("trash"),
     restore: () => trashed && many("restore"),
+    purge: () => trashed && confirm(`Delete ${selection.words().replace(" selected", "")} for ever? Shared links end too. This cannot be undone.`) && inTurn(() => behind({ do: "purge", row: selection.targets() })),
     skip: () => queue && one("skip"),
     assign: () => queue && many("assign", "me"),
     undo: () => undo(),
@@ -175,5 +178,5 @@
   });
   /* What a job said is put away once it has ended. */
   document.addEventListener("keydown", (event) => { if (event.key === "Escape" && !said.querySelector("[hx-trigger]")) said.replaceChildren(); });
-  playground.triage = { act, undo, label: askLabel, typing: selection.typing };
+  playground.triage = { act, many, undo, label: askLabel, typing: selection.typing };
 })();

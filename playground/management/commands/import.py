@@ -1,4 +1,7 @@
-"""`manage.py import`: runs out of an export or out of llm's logs, into a team."""
+"""`manage.py import`: runs out of an export or out of llm's logs, into a team.
+
+Exits with 1 where something of the file did not come in; it says what.
+"""
 
 import shutil
 from pathlib import Path
@@ -50,5 +53,5 @@ class Command(BaseCommand):
             f"Imported {transfer.runs:,} runs, skipped {transfer.skipped:,} that were there,"
             f" could not take {transfer.bad:,}."
         )
-        if transfer.state != "finished":
+        if transfer.state != "finished" or transfer.bad or transfer.error:
             raise SystemExit(1)
