@@ -17,7 +17,7 @@ from playground.views.rows import comparison_rows, light, run_row, run_rows
 from playground.views.saved import views_of
 from playground.views.selection import noticed
 
-PAGE = 18  # rows of one answer: it stays below 60 kB
+PAGE = 17  # rows of one answer: it stays below 60 kB
 UNFOLDED = 100  # runs of a comparison that unfold below its row
 TRY = ("is:starred", "has:error", "rating:>=4", "after:7d")
 FIRST_LINES = 600  # characters of prompt and output in a preview
