@@ -34,6 +34,7 @@ from playground.views import (
     sessions,
     shares,
     stats,
+    stats_csv,
     table,
     team,
     timeline,
@@ -112,7 +113,7 @@ history_urls: list[URLPattern] = [
 
 stats_urls: list[URLPattern] = [
     path("", stats.stats, name="stats"),
-    path("csv/", stats.export, name="stats_csv"),
+    path("csv/", stats_csv.export, name="stats_csv"),
 ]
 
 team_urls = [

@@ -211,8 +211,7 @@ LONG = 300  # lines: what a reader keeps in the head
 # Being split.
 LONG_STILL = {
     f"playground.{name}"
-    for name in ("completion", "consumers", "models.runs", "models.search", "recorder", "runner",
-                 "views.stats")
+    for name in ("completion", "consumers", "recorder", "runner")
 }  # fmt: skip
 
 

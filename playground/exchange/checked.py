@@ -13,10 +13,10 @@ from playground.exchange.given import LARGEST, BadLine, Given
 from playground.exchange.shapes import is_id, is_stretch, is_text, is_texts, is_token
 from playground.models.annotations import BEST, clean_comment
 from playground.models.choices import packed
+from playground.models.facts import LONGEST_KEY, LONGEST_TEXT
 from playground.models.labels import clean_label, key_of
 from playground.models.pairs import MOST as MOST_PAIRS
 from playground.models.runs import preview
-from playground.models.search import LONGEST_KEY, LONGEST_TEXT
 from playground.models.visible import Visibility
 
 

@@ -11,7 +11,9 @@ from playground.models.comparisons import Comparison
 from playground.models.connections import Connection
 from playground.models.counts import LabelTally, Tally
 from playground.models.drafts import Draft
+from playground.models.events import RunEvent
 from playground.models.factors import RecoveryCode, SecondFactor
+from playground.models.facts import RunFact
 from playground.models.gate import OverLimit
 from playground.models.invitations import Invitation
 from playground.models.jobs import Batch, Job
@@ -26,8 +28,8 @@ from playground.models.prices import Price
 from playground.models.processes import Process
 from playground.models.retention import Retention
 from playground.models.reviews import Queue, QueueItem
-from playground.models.runs import Run, RunEvent
-from playground.models.search import RunFact, SearchText
+from playground.models.runs import Run
+from playground.models.search import SearchText
 from playground.models.seen import Seen
 from playground.models.shares import Share
 from playground.models.tallies import Stale

@@ -6,8 +6,8 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from playground.completion import storable
+from playground.models.facts import LONGEST_KEY, LONGEST_TEXT, RunFact
 from playground.models.runs import Run
-from playground.models.search import LONGEST_KEY, LONGEST_TEXT, RunFact
 
 USER = RunFact.Source.USER
 MOST = 50  # pairs of one run

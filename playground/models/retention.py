@@ -14,10 +14,11 @@ from django.utils import timezone
 
 from playground.models.choices import Choice
 from playground.models.comparisons import Comparison
+from playground.models.facts import RunFact
 from playground.models.labels import Label, RunLabel
 from playground.models.live import LIVE
 from playground.models.runs import Run
-from playground.models.search import RunFact, SearchText
+from playground.models.search import SearchText
 from playground.models.teams import Team
 from playground.models.turns import Pace, writing
 from playground.models.visible import Visibility

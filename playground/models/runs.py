@@ -1,4 +1,4 @@
-"""Runs, and the log of a live one.
+"""Runs.
 
 Requests, events and provider JSON are text fields, never JSON fields: PostgreSQL refuses NUL, lone
 surrogates and NaN in jsonb, and reorders keys.
@@ -286,19 +286,3 @@ class Run(Charged, Answered, Named):
         """Note the wish; False where the run has ended already."""
         live = Run.objects.filter(pk=self.pk, status__in=LIVE)
         return bool(live.update(cancel_requested_at=timezone.now()))
-
-
-class RunEvent(models.Model):
-    """A batch of stream events of a live run: a write-ahead log, gone when the run ends."""
-
-    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="events")
-    seq = models.PositiveIntegerField()
-    events = models.TextField()  # Batch.to_list() as JSON
-
-    class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["run", "seq"], name="one_event_per_run_and_seq")
-        ]
-
-    def __str__(self) -> str:
-        return f"run {self.run_id} #{self.seq}"

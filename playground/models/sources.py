@@ -9,10 +9,11 @@ from django.utils import timezone
 
 from playground.models.among import Among
 from playground.models.annotations import Comment
+from playground.models.facts import RunFact
 from playground.models.labels import Label, RunLabel
 from playground.models.live import LIVE
 from playground.models.runs import Run
-from playground.models.search import RunFact, SearchText
+from playground.models.search import SearchText
 from playground.models.teams import User
 from playground.models.visible import Visibility
 from playground.query import Filter
