@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -511,3 +513,12 @@ def test_an_unknown_provider_is_refused(shell: Shell) -> None:
         "connection", "x", "--provider", "none", "--base-url", "http://a/v1", code=2
     )
     assert b"invalid choice: 'none'" in done.stderr
+
+
+def test_the_commands_of_the_readme_work_as_they_stand_there(tmp_path: Path, model: Path) -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    made, completed = re.findall(r"^ {4}\.venv/bin/python manage\.py (.+)$", text, re.MULTILINE)
+    shell = Shell(with_model(tmp_path / "data", model))
+    assert b"Created connection mine" in shell.manage(*shlex.split(made)).stdout
+    assert len(shell.manage(*shlex.split(completed)).stdout.split()) > 3
+    assert shell.last()["status"] == "completed"

@@ -241,8 +241,10 @@ def test_install_back_up_lose_everything_restore_and_upgrade(installed: Install)
         dump = (installed.folder / "playground.dump").read_bytes()
         assert (secrets / "master-key").read_bytes().strip() not in dump
 
-        # Upgrade: the same command again. It makes nothing anew, and says so by saying nothing.
-        again = installed.install()
+        # Upgrade: the same command again, here with a process more. It makes nothing anew, and says
+        # so by saying nothing.
+        again = installed.install("--processes", "3")
+        assert f"PORT={installed.first + 2} " in again
         assert "Making" not in again
         assert "Writing the settings" not in again
         assert len(list((installed.prefix / "opt/playground/releases").iterdir())) == 2
