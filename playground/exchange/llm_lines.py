@@ -27,16 +27,6 @@ def lines_of(
     run = str(uuid.uuid5(SPACE, str(row["id"])))
     comparison = str(uuid.uuid5(SPACE, f"comparison {row['id']}"))
     at = _time(row.get("datetime_utc"))
-    metadata = _object(row.get("response_json"))
-    if row.get("resolved_model"):
-        metadata["model"] = row["resolved_model"]
-    if row.get("conversation_id"):
-        metadata["llm_conversation"] = row["conversation_id"]
-    usage = {
-        "prompt_tokens": row.get("input_tokens"),
-        "completion_tokens": row.get("output_tokens"),
-        **({"details": details} if (details := _object(row.get("token_details"))) else {}),
-    }
     lost = f"llm sent {attachments} attachments with this; they were not imported."
     return [
         {"type": "comparison", "id": comparison, "created_at": at, "visibility": "team"},
@@ -66,13 +56,31 @@ def lines_of(
                     "tool_calls": calls or None,
                 }
             ],
-            "usage": {key: value for key, value in usage.items() if value is not None} or None,
+            "usage": _usage(row),
             "prompt_tokens": row.get("input_tokens"),
             "completion_tokens": row.get("output_tokens"),
-            "metadata": metadata or None,
+            "metadata": _metadata(row),
             "total_ms": row.get("duration_ms"),
         },
     ]
+
+
+def _usage(row: dict[str, Any]) -> dict[str, Any] | None:
+    usage = {
+        "prompt_tokens": row.get("input_tokens"),
+        "completion_tokens": row.get("output_tokens"),
+        "details": _object(row.get("token_details")) or None,
+    }
+    return {key: value for key, value in usage.items() if value is not None} or None
+
+
+def _metadata(row: dict[str, Any]) -> dict[str, Any] | None:
+    metadata = _object(row.get("response_json"))
+    if row.get("resolved_model"):
+        metadata["model"] = row["resolved_model"]
+    if row.get("conversation_id"):
+        metadata["llm_conversation"] = row["conversation_id"]
+    return metadata or None
 
 
 def _object(text: Any) -> dict[str, Any]:

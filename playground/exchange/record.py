@@ -36,18 +36,7 @@ def run_line(run: Run) -> dict[str, Any]:
         "error": error_of(run),
         "warnings": run.warnings.split("\n") if run.warnings else [],
         "lessons": json.loads(run.lessons) if run.lessons else [],
-        "choices": [
-            {
-                "index": choice.index,
-                "text": choice.text,
-                "reasoning": choice.reasoning,
-                "tool_calls": embedded(choice.tool_calls),
-                "finish_reason": choice.finish_reason,
-                "logprobs": choice.logprobs,
-                "timeline": choice.timeline,
-            }
-            for choice in run.choices.all()
-        ],
+        "choices": choices_of(run),
         "usage": embedded(run.usage),
         "prompt_tokens": run.prompt_tokens,
         "completion_tokens": run.completion_tokens,
@@ -56,17 +45,10 @@ def run_line(run: Run) -> dict[str, Any]:
         "total_ms": run.total_ms,
         "cost": plain_number(run.cost),
         "cost_is_own": run.cost_is_own,
-        "price": {
-            "input": plain_number(run.price_input),
-            "cached": plain_number(run.price_cached),
-            "output": plain_number(run.price_output),
-        },
+        "price": price_of(run),
         "labels": labels_of(run),
         "starred": run.starred,
-        "ratings": [
-            {"author": rating.named, "value": rating.value, "created_at": moment(rating.created_at)}
-            for rating in sorted(run.ratings.all(), key=lambda one: (one.created_at, one.named))
-        ],
+        "ratings": ratings_of(run),
         "comments": comments_of(run),
         "pairs": pairs_of(run),
     }
@@ -84,8 +66,39 @@ def error_of(run: Run) -> dict[str, Any] | None:
     return {"kind": run.error_kind, "message": run.error_message, "status": run.error_status}
 
 
+def choices_of(run: Run) -> list[dict[str, Any]]:
+    return [
+        {
+            "index": choice.index,
+            "text": choice.text,
+            "reasoning": choice.reasoning,
+            "tool_calls": embedded(choice.tool_calls),
+            "finish_reason": choice.finish_reason,
+            "logprobs": choice.logprobs,
+            "timeline": choice.timeline,
+        }
+        for choice in run.choices.all()
+    ]
+
+
+def price_of(run: Run) -> dict[str, str | None]:
+    """US dollars for a million tokens, as text; None where the connection had no price."""
+    return {
+        "input": plain_number(run.price_input),
+        "cached": plain_number(run.price_cached),
+        "output": plain_number(run.price_output),
+    }
+
+
 def labels_of(run: Run) -> list[str]:
     return [label.name for label in sorted(run.labels.all(), key=lambda label: label.folded)]
+
+
+def ratings_of(run: Run) -> list[dict[str, Any]]:
+    return [
+        {"author": rating.named, "value": rating.value, "created_at": moment(rating.created_at)}
+        for rating in sorted(run.ratings.all(), key=lambda one: (one.created_at, one.named))
+    ]
 
 
 def comments_of(run: Run) -> list[dict[str, Any]]:
