@@ -1,15 +1,18 @@
 """Where requests may go: looked at where the connection is made, however the address is written."""
 
+import asyncio
 import dataclasses
 import socket
 from collections.abc import AsyncIterator
 from typing import Any
 
+import httpx
 import pytest
+from asgiref.sync import async_to_sync
 
 from playground.completion import CompletionRequest
 from playground.providers import PROVIDERS, ProviderError, Target, base
-from playground.providers.outbound import is_private_literal, is_public
+from playground.providers.outbound import client, is_private_literal, is_public
 from tests.fake_provider import FakeProvider, Reply
 
 LOCAL = PROVIDERS["local"]
@@ -194,3 +197,17 @@ def test_literals_are_known_in_any_spelling(host: str) -> None:
 @pytest.mark.parametrize("host", [PUBLIC, "example.org", "[2606:2800:220:1::1]", "1572395042", "ü"])
 def test_other_hosts_are_not_literals_of_ours(host: str) -> None:
     assert not is_private_literal(host)
+
+
+def test_clients_are_closed_when_a_short_loop_ends(provider: FakeProvider) -> None:
+    """As in commands, and where a view waits for a backend outside of the server."""
+    target = Target(provider.url, reaches_local=True)
+    made: list[httpx.AsyncClient] = []
+
+    async def ask() -> None:
+        await LOCAL.models(target)
+        made.append(client(target.reaches_local))
+
+    asyncio.run(ask())
+    async_to_sync(ask)()
+    assert [one.is_closed for one in made] == [True, True]

@@ -9,6 +9,8 @@ Redirects are never followed, cookies never kept, proxy variables never read.
 import asyncio
 import ipaddress
 import socket
+from collections.abc import AsyncGenerator
+from contextlib import suppress
 from weakref import WeakKeyDictionary
 
 import aiohttp
@@ -26,8 +28,31 @@ NAT64 = ipaddress.ip_network("64:ff9b::/96")
 # address under which Azure's machines reach the one that runs them.
 INSIDE = tuple(map(ipaddress.ip_network, ("::/96", "64:ff9b:1::/48", "168.63.129.16/32")))
 
-_clients: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[tuple[bool, str], httpx.AsyncClient]]
-_clients = WeakKeyDictionary()
+
+class Clients(dict[tuple[bool, str], httpx.AsyncClient]):
+    """Those of one event loop: closed by `close`, at the latest when their loop ends.
+
+    Short loops, such as those of `async_to_sync` in a command, end without a word to us, but not
+    without closing the asynchronous generators that began in them.
+    """
+
+    def __init__(self) -> None:
+        self._end = self._until_the_loop_ends()
+        with suppress(StopIteration):  # it has come to its `yield`
+            self._end.asend(None).send(None)
+
+    async def _until_the_loop_ends(self) -> AsyncGenerator[None, None]:
+        try:
+            yield
+        finally:
+            await self.close()
+
+    async def close(self) -> None:
+        while self:
+            await self.popitem()[1].aclose()
+
+
+_clients: WeakKeyDictionary[asyncio.AbstractEventLoop, Clients] = WeakKeyDictionary()
 
 
 def is_public(address: str) -> bool:
@@ -88,7 +113,10 @@ def _session(local: bool) -> aiohttp.ClientSession:
 
 def client(local: bool, proxy: str = "") -> httpx.AsyncClient:
     """The client of the running loop; made at the first call, closed by `close`."""
-    clients = _clients.setdefault(asyncio.get_running_loop(), {})
+    loop = asyncio.get_running_loop()
+    clients = _clients.get(loop)
+    if clients is None:
+        clients = _clients[loop] = Clients()
     # A proxy stands outside: local addresses are reached directly. It resolves names itself,
     # so the guard only sees literal addresses; that is why it has to be set explicitly.
     key = (local, "" if local else proxy)
@@ -109,5 +137,5 @@ def client(local: bool, proxy: str = "") -> httpx.AsyncClient:
 
 async def close() -> None:
     """Close the clients of the running loop."""
-    for one in _clients.pop(asyncio.get_running_loop(), {}).values():
-        await one.aclose()
+    if clients := _clients.pop(asyncio.get_running_loop(), None):
+        await clients.close()
