@@ -79,14 +79,13 @@ def document_of(
         return document
     typed = [_typed(request) for request in requests]
     shared = {path: raw for path, raw in typed[0].items() if all(path in each for each in typed)}
-    chats = [request for request in requests if request.messages]
-    texts = [request.prompt for request in requests if isinstance(request.prompt, str)]
+    headers = requests[0].own_headers
     document |= {
         "values": shared,
         "extra": json.dumps(dict(requests[0].extra), indent=2) if requests[0].extra else "",
         "labels": list(requests[0].labels),
         "visibility": visibility,
-        "prompt": next(filter(None, texts), ""),
+        "headers": "\n".join(f"{name}: {headers[name]}" for name in headers),
         "columns": [
             {
                 "connection": connection,
@@ -97,16 +96,22 @@ def document_of(
             for (connection, request), own in zip(runs, typed, strict=True)
         ],
     }
+    return as_template({**document, **_given(requests)})
+
+
+def _given(requests: Sequence[CompletionRequest]) -> dict[str, Any]:
+    """What the models were given, as the form holds it: the first of each kind."""
+    texts = [request.prompt for request in requests if isinstance(request.prompt, str)]
+    found: dict[str, Any] = {"prompt": next(filter(None, texts), "")}
+    chats = [request.messages for request in requests if request.messages]
     if chats:
-        document |= {"mode": "messages", "messages": [_message(m) for m in chats[0].messages]}
-    lists = [r.prompt for r in requests if isinstance(r.prompt, list) and r.prompt]
+        found |= {"mode": "messages", "messages": [_message(each) for each in chats[0]]}
+    lists = [each.prompt for each in requests if isinstance(each.prompt, list) and each.prompt]
     if lists and all(isinstance(each, str) for each in lists[0]):
-        document |= {"mode": "list", "prompts": lists[0]}
+        found |= {"mode": "list", "prompts": lists[0]}
     elif lists:
-        document |= {"mode": "ids", "ids": json.dumps(lists[0])}
-    headers = requests[0].own_headers
-    listed = "\n".join(f"{name}: {headers[name]}" for name in headers)
-    return as_template({**document, "headers": listed})
+        found |= {"mode": "ids", "ids": json.dumps(lists[0])}
+    return found
 
 
 def as_template(document: dict[str, Any]) -> dict[str, Any]:
