@@ -1,9 +1,7 @@
 """Each program is run against the fake provider and sends what the run would send."""
 
 import json
-import os
 import shutil
-import subprocess
 import sys
 from typing import Any
 
@@ -11,11 +9,11 @@ import pytest
 
 from playground.completion import CompletionRequest
 from playground.parameters import LLAMA_COMPLETIONS, PULZE_COMPLETIONS, Api
-from playground.snippets import SNIPPETS, Call, available
+from playground.snippets import Call, available
 from tests.fake_provider import FakeProvider, Received, Reply, json_reply, words
 from tests.samples import APIS, AWKWARD, everything, exact, request_to_api
+from tests.snippet import KEY, said_by
 
-KEY = "sk-never-shown"
 PROGRAMS = {
     "curl": ["bash"],
     "httpx": [sys.executable],
@@ -34,19 +32,7 @@ PLAIN = [
 
 
 def run(name: str, call: Call) -> str:
-    """What the program prints; the key comes from the environment."""
-    done = subprocess.run(
-        PROGRAMS[name],
-        input=SNIPPETS[name].program(call),
-        env={**os.environ, call.key: KEY, "PYTHONUTF8": "1"},
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        timeout=60,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return said_by(PROGRAMS[name], name, call)
 
 
 def whole_numbers(value: Any) -> Any:

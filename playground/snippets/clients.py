@@ -8,6 +8,7 @@ from playground.completion import CompletionRequest
 from playground.parameters import Api, Status, for_api
 from playground.snippets.call import Call
 from playground.snippets.notation import PYTHON, imports
+from playground.snippets.plain import python_headers
 
 
 def openai(call: Call) -> str:
@@ -47,10 +48,7 @@ def _octoai_unnamed(call: Call) -> str:
 
     `infer` and `infer_stream` send any body, but neither key nor content type.
     """
-    key = f'    "Authorization": f"Bearer {{os.environ[\'{call.key}\']}}",\n'
-    headers = (key if call.needs_key else "") + '    "Content-Type": "application/json",\n'
-    rows = call.request.headers().items()
-    headers += "".join(f"    {PYTHON.text(name)}: {PYTHON.text(value)},\n" for name, value in rows)
+    headers = python_headers(call, {"Content-Type": "application/json"})
     text = (
         imports(["os"] if call.needs_key else [], "import httpx\nfrom octoai.client import OctoAI")
         + f"headers = {{\n{headers}}}\n"

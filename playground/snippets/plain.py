@@ -48,6 +48,17 @@ for choice in response.json()["choices"]:
 """
 
 
+def python_headers(call: Call, beside: Mapping[str, str]) -> str:
+    """The lines of a dictionary: the key, these, and the request's own."""
+    key = (
+        f'    "Authorization": f"Bearer {{os.environ[\'{call.key}\']}}",\n'
+        if call.needs_key
+        else ""
+    )
+    rows = {**beside, **call.request.headers()}
+    return key + "".join(f"    {PYTHON.text(n)}: {PYTHON.text(v)},\n" for n, v in rows.items())
+
+
 def httpx(call: Call) -> str:
     body = call.request.body()
     encodes = not SURROGATE.search(json.dumps(body, ensure_ascii=False))
@@ -57,11 +68,7 @@ def httpx(call: Call) -> str:
     else:
         part = 'choice["message"]["content"]' if call.chat else 'choice["text"]'
     sent = "json=body" if encodes else "content=json.dumps(body)"
-    headers = f'    "Authorization": f"Bearer {{os.environ[\'{call.key}\']}}",\n'
-    headers = headers if call.needs_key else ""
-    rows = {} if encodes else {"Content-Type": "application/json"}
-    rows |= call.request.headers()
-    headers += "".join(f"    {PYTHON.text(n)}: {PYTHON.text(v)},\n" for n, v in rows.items())
+    headers = python_headers(call, {} if encodes else {"Content-Type": "application/json"})
     standard = (["json"] if stream or not encodes else []) + (["os"] if call.needs_key else [])
     text = imports(standard, "import httpx") + f"url = {PYTHON.text(call.url)}\n"
     text += f"headers = {{\n{headers}}}\n" if headers else "headers = {}\n"

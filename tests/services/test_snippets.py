@@ -1,14 +1,12 @@
 """The programs with a provider's client, run with the real client in an environment of its own."""
 
-import os
-import subprocess
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from playground.parameters import Api
-from playground.snippets import SNIPPETS, Call
+from playground.snippets import Call
 from tests.fake_provider import (
     DONE,
     FakeProvider,
@@ -20,10 +18,10 @@ from tests.fake_provider import (
 )
 from tests.samples import everything, exact, request_to_api
 from tests.services.environments import environment
+from tests.snippet import KEY, said_by
 
 pytestmark = pytest.mark.services
 
-KEY = "sk-never-shown"
 CLIENTS = {  # environments that `test_sdks` uses too; name: (what is installed, the oldest Python)
     "openai": ("openai>=2", (3, 11)),
     "octoai": ("octoai==1.11.0", (3, 11)),
@@ -45,18 +43,7 @@ def run(request: pytest.FixtureRequest) -> Callable[[str, Call], str]:
     def running(name: str, call: Call) -> str:
         wanted, python = CLIENTS[name]
         programs = environment(request.config, f"sdk-{name}-env", [wanted], python)
-        done = subprocess.run(
-            [programs / "python", "-W", "ignore"],
-            input=SNIPPETS[name].program(call),
-            env={**os.environ, call.key: KEY, "PYTHONUTF8": "1"},
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            timeout=60,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        return said_by([programs / "python", "-W", "ignore"], name, call)
 
     return running
 
