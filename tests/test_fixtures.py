@@ -42,6 +42,16 @@ class End:
     services: tuple[str, ...] = ()
 
 
+DUCK = [
+    (" 🦆", -0.0163, 5),
+    ("🎉", -0.0127, 5),
+    (" na", -0.5578, 5),
+    ("ïve", -0.0032, 5),
+    ("!", -0.0608, 5),
+    ("\n", -0.4031, 5),
+    ("I", -0.7944, 5),
+    (" love", -0.1345, 5),
+]
 LLAMA = {"id": "chatcmpl-wQUa", "model": "smollm2", "system_fingerprint": "b0-unknown"}
 PULZE = {
     "created": 1701483003.546,
@@ -152,16 +162,7 @@ ENDS = {
         [" 🦆🎉 naïve!\nI love"],
         ["length"],
         (44, 14),
-        logprobs=[
-            (" 🦆", -0.0163, 5),
-            ("🎉", -0.0127, 5),
-            (" na", -0.5578, 5),
-            ("ïve", -0.0032, 5),
-            ("!", -0.0608, 5),
-            ("\n", -0.4031, 5),
-            ("I", -0.7944, 5),
-            (" love", -0.1345, 5),
-        ],
+        logprobs=DUCK,
     ),
     "llama_stream_logprobs_words": End(
         [
@@ -183,16 +184,7 @@ ENDS = {
         [" 🦆🎉 naïve!\nI love �"],
         ["length"],
         (44, 14),
-        logprobs=[
-            (" 🦆", -0.0163, 5),
-            ("🎉", -0.0127, 5),
-            (" na", -0.5578, 5),
-            ("ïve", -0.0032, 5),
-            ("!", -0.0608, 5),
-            ("\n", -0.4031, 5),
-            ("I", -0.7944, 5),
-            (" love", -0.1345, 5),
-        ],
+        logprobs=DUCK,
     ),
     "vllm_legacy_logprobs_words": End(
         [" in the rivers, and it dives 🐟 for fish."],

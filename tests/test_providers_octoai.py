@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from playground.completion import Batch, CompletionRequest
-from playground.outcome import Outcome, fold
+from playground.completion import CompletionRequest
+from playground.outcome import Outcome
 from playground.providers import PROVIDERS, ProviderError, Target, base
+from tests.asking import outcome
 from tests.fake_provider import FakeProvider, error_reply, words
 from tests.fake_services import WORDS, serve_octoai
 
@@ -32,10 +33,7 @@ async def target(provider: FakeProvider) -> AsyncIterator[Target]:
 
 
 async def ask(target: Target, request: CompletionRequest = ASK) -> Outcome:
-    batch = Batch()
-    async for event in OCTOAI.stream(target, request):
-        batch.add(event)
-    return fold(batch.to_list())
+    return await outcome(OCTOAI, target, request)
 
 
 @pytest.mark.parametrize("stream", [True, False])

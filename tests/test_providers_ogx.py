@@ -14,11 +14,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from playground.completion import Batch, CompletionRequest, StreamEvent
-from playground.outcome import Outcome, fold
+from playground.completion import CompletionRequest, StreamEvent
+from playground.outcome import Outcome
 from playground.providers import PROVIDERS, Provider, ProviderError, Target, base
 from playground.providers.chunks import LONGEST_RAW, ChunkParser
 from playground.providers.logprobs import rest
+from tests.asking import collect, outcome
 from tests.fake_provider import (
     DONE,
     FIN,
@@ -44,16 +45,7 @@ async def target(provider: FakeProvider) -> AsyncIterator[Target]:
 async def ask(
     target: Target, request: CompletionRequest = ASK, provider: Provider = OGX
 ) -> Outcome:
-    batch = Batch()
-    async for event in provider.stream(target, request):
-        batch.add(event)
-    return fold(batch.to_list())
-
-
-async def collect(stream: AsyncIterator[StreamEvent], events: list[StreamEvent]) -> None:
-    """What came, also before a failure."""
-    async for event in stream:
-        events.append(event)
+    return await outcome(provider, target, request)
 
 
 async def failure(target: Target, provider: Provider = OGX) -> ProviderError:

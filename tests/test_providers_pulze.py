@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from playground.completion import Batch, CompletionRequest, ErrorKind, StreamEvent
-from playground.outcome import Outcome, fold
+from playground.completion import CompletionRequest, ErrorKind, StreamEvent
+from playground.outcome import Outcome
 from playground.providers import PROVIDERS, ProviderError, Target, base
+from tests.asking import collect, outcome
 from tests.fake_provider import DONE, FakeProvider, Reply, chat_event, json_reply, text_event
 from tests.fake_services import WORDS, serve_pulze
 
@@ -29,16 +30,7 @@ async def target(provider: FakeProvider) -> AsyncIterator[Target]:
 
 
 async def ask(target: Target, request: CompletionRequest = ASK) -> Outcome:
-    batch = Batch()
-    async for event in PULZE.stream(target, request):
-        batch.add(event)
-    return fold(batch.to_list())
-
-
-async def collect(stream: AsyncIterator[StreamEvent], events: list[StreamEvent]) -> None:
-    """What came, also before a failure."""
-    async for event in stream:
-        events.append(event)
+    return await outcome(PULZE, target, request)
 
 
 def without_stream(request: CompletionRequest, **values: Any) -> CompletionRequest:

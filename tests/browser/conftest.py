@@ -15,7 +15,7 @@ from playwright.sync_api import (
     sync_playwright,
 )
 
-from tests.fake_provider import FakeProvider
+from tests.fake_provider import FakeProvider, words
 from tests.server import Server
 
 ARGUMENTS = [
@@ -107,6 +107,16 @@ def open_page(browser: Browser, server: Server) -> Iterator[Callable[..., Page]]
     for context in contexts:
         context.close()
     assert not problems, problems
+
+
+@pytest.fixture
+def page(open_page: Callable[..., Page], server: Server, fake: FakeProvider) -> Page:
+    """The page to compose, empty; the backend says five words."""
+    fake.clear()
+    fake.reply_with(words(5, None))
+    opened = open_page()
+    opened.goto(server.url)
+    return opened
 
 
 def expected(text: str) -> bool:

@@ -3,8 +3,11 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from playwright.sync_api import Locator, Page, expect
+
+from tests.server import Server, document
 
 
 def run(page: Page, prompt: str = "Hi") -> Locator:
@@ -31,6 +34,18 @@ def eventually(condition: Callable[[], bool], seconds: float = 60) -> None:
     while not condition():
         assert time.monotonic() < deadline, "It did not come to pass."
         time.sleep(0.1)
+
+
+def columns(page: Page, server: Server, *each: dict[str, Any], prompt: str = "Hi") -> Locator:
+    """A comparison of these columns, all ended."""
+    [row] = server.rows("SELECT id FROM playground_connection WHERE name = 'fake'")
+    settings = [{"connection": row["id"], **one} for one in each]
+    comparison, _ = server.user().run(document(*settings, prompt=prompt))
+    page.goto(f"{server.url}/comparisons/{comparison}/")
+    found = page.locator("article[data-run]")
+    for position in range(len(each)):
+        finished(found.nth(position))
+    return found
 
 
 def text_of(column: Locator) -> str:

@@ -2,10 +2,9 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
-import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Locator, Page, expect
 
@@ -14,15 +13,6 @@ from tests.fake_provider import FakeProvider, error_reply, words
 from tests.server import Server, document
 
 OpenPage = Callable[..., Page]
-
-
-@pytest.fixture
-def page(open_page: OpenPage, server: Server, fake: FakeProvider) -> Iterator[Page]:
-    fake.clear()
-    fake.reply_with(words(5, None))
-    opened = open_page()
-    opened.goto(server.url)
-    return opened
 
 
 def setups(page: Page) -> Locator:
@@ -222,13 +212,18 @@ def test_a_moved_column_keeps_its_output(page: Page, fake: FakeProvider) -> None
     finished(outputs(page).nth(0))
 
 
-def test_use_this_one_takes_a_columns_settings_and_can_be_undone(
-    page: Page, fake: FakeProvider
-) -> None:
+def second_edited(page: Page) -> None:
+    """Three columns with a common setting; the second has one more."""
     three(page)
     box(page, "top_p").fill("0.5")
     page.get_by_role("button", name="Edit column B").click()
     box(page, "temperature").fill("0.2")
+
+
+def test_use_this_one_takes_a_columns_settings_and_can_be_undone(
+    page: Page, fake: FakeProvider
+) -> None:
+    second_edited(page)
     run(page)
     finished(outputs(page).nth(1))
     outputs(page).nth(1).get_by_role("button", name="Use the settings of column B").click()
@@ -252,10 +247,7 @@ def test_use_this_one_takes_a_columns_settings_and_can_be_undone(
 def test_the_table_shows_and_edits_the_parameters_of_all_columns(
     page: Page, fake: FakeProvider
 ) -> None:
-    three(page)
-    box(page, "top_p").fill("0.5")
-    page.get_by_role("button", name="Edit column B").click()
-    box(page, "temperature").fill("0.2")
+    second_edited(page)
     page.get_by_role("button", name="All parameters").click()
     table = page.locator("#overview-dialog")
     expect(table.locator('tr[data-path="temperature"]')).to_have_attribute("data-differs", "")

@@ -1,7 +1,7 @@
 """What the hands do all day: palette, shortcuts, a prompt that grows, samples, files, the title."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -15,13 +15,9 @@ OpenPage = Callable[..., Page]
 ANSWER = "w0 w1 w2 "
 
 
-@pytest.fixture
-def page(open_page: OpenPage, server: Server, fake: FakeProvider) -> Iterator[Page]:
-    fake.clear()
+@pytest.fixture(autouse=True)
+def answer(page: Page, fake: FakeProvider) -> None:
     fake.reply_with(words(3, None))
-    opened = open_page()
-    opened.goto(server.url)
-    return opened
 
 
 def prompt(page: Page) -> Locator:

@@ -1,7 +1,7 @@
 """What the page does beside streaming: rights, restoring, the keyboard, accessibility."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -22,15 +22,6 @@ from tests.server import Server, document
 OpenPage = Callable[..., Page]
 
 EVIL = '"><img src=x onerror=alert(1)><script>alert(2)</script>'
-
-
-@pytest.fixture
-def page(open_page: OpenPage, server: Server, fake: FakeProvider) -> Iterator[Page]:
-    fake.clear()
-    fake.reply_with(words(5, None))
-    opened = open_page()
-    opened.goto(server.url)
-    return opened
 
 
 def number(page: Page, path: str, value: str) -> None:

@@ -10,7 +10,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.browser.steps import finished
+from tests.browser.steps import columns, finished
 from tests.fake_provider import DONE, FIN, FakeProvider, Reply, json_reply, text_event, until, words
 from tests.fake_services import transcript
 from tests.server import Server, document
@@ -41,17 +41,8 @@ def stored(
     page: Page, server: Server, *models: str, prompt: str = PROMPT, **values: Any
 ) -> Locator:
     """A comparison of these answers, all ended."""
-    [row] = server.rows("SELECT id FROM playground_connection WHERE name = 'fake'")
-    settings = [
-        {"connection": row["id"], "model": model, "values": {"logprobs": 5, **values}}
-        for model in models
-    ]
-    comparison, _ = server.user().run(document(*settings, prompt=prompt))
-    page.goto(f"{server.url}/comparisons/{comparison}/")
-    found = page.locator("article[data-run]")
-    for position in range(len(models)):
-        finished(found.nth(position))
-    return found
+    each = [{"model": model, "values": {"logprobs": 5, **values}} for model in models]
+    return columns(page, server, *each, prompt=prompt)
 
 
 def heat(column: Locator) -> Locator:

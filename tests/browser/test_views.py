@@ -2,13 +2,12 @@
 
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.steps import finished, run, text_of
+from tests.browser.steps import columns, finished, run, text_of
 from tests.fake_provider import DONE, FIN, FakeProvider, Reply, json_reply, text_event, until
 from tests.server import Server, document
 
@@ -24,18 +23,6 @@ def page(open_page: OpenPage, server: Server, fake: FakeProvider) -> Iterator[Pa
     opened.context.grant_permissions(["clipboard-read", "clipboard-write"])
     opened.goto(server.url)
     return opened
-
-
-def columns(page: Page, server: Server, *each: dict[str, Any], prompt: str = "Hi") -> Locator:
-    """A comparison of these columns, all ended."""
-    [row] = server.rows("SELECT id FROM playground_connection WHERE name = 'fake'")
-    settings = [{"connection": row["id"], **one} for one in each]
-    comparison, _ = server.user().run(document(*settings, prompt=prompt))
-    page.goto(f"{server.url}/comparisons/{comparison}/")
-    found = page.locator("article[data-run]")
-    for position in range(len(each)):
-        finished(found.nth(position))
-    return found
 
 
 def reply(fake: FakeProvider, *texts: str) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -42,6 +42,18 @@ def three_streams(server: Server, fake: FakeProvider) -> tuple[Person, list[int]
         assert time.monotonic() < deadline
         time.sleep(0.05)
     return person, runs
+
+
+async def followed_over(
+    follower: Follower, happens: Callable[[], Awaitable[None]], seconds: float
+) -> None:
+    """Follow until the end, while that happens once all three have said something."""
+    following = asyncio.create_task(follower.follow())
+    while len(follower.texts) < 3:
+        await asyncio.sleep(0.02)
+    await happens()
+    async with asyncio.timeout(seconds):
+        await following
 
 
 def texts(server: Server) -> list[dict[str, object]]:
@@ -93,15 +105,10 @@ def test_sigterm_keeps_the_text_and_closes_the_sockets_cleanly(
     person, runs = three_streams(server, fake)
     follower = Follower(f"ws://127.0.0.1:{server.port}/ws/", person.socket_headers, runs)
 
-    async def follow_and_stop() -> None:
-        following = asyncio.create_task(follower.follow())
-        while len(follower.texts) < 3:
-            await asyncio.sleep(0.02)
+    async def stop() -> None:
         assert await asyncio.to_thread(server.terminate) == 0
-        async with asyncio.timeout(5):
-            await following
 
-    asyncio.run(follow_and_stop())
+    asyncio.run(followed_over(follower, stop, 5))
     assert {end["status"] for end in follower.ends.values()} == {"interrupted"}
     assert not follower.wrong()
     check_interrupted(server, dict.fromkeys(runs, 1))
@@ -130,16 +137,11 @@ def test_a_page_left_open_over_a_restart_reconnects_and_sees_the_end(
     person, runs = three_streams(server, fake)
     follower = Follower(f"ws://127.0.0.1:{server.port}/ws/", person.socket_headers, runs)
 
-    async def follow_over_a_crash() -> None:
-        following = asyncio.create_task(follower.follow())
-        while len(follower.texts) < 3:
-            await asyncio.sleep(0.02)
+    async def crash() -> None:
         await asyncio.to_thread(server.kill)
         await asyncio.to_thread(server.start)
-        async with asyncio.timeout(20):
-            await following
 
-    asyncio.run(follow_over_a_crash())
+    asyncio.run(followed_over(follower, crash, 20))
     assert {end["status"] for end in follower.ends.values()} == {"interrupted"}
 
 

@@ -24,6 +24,7 @@ FILES = {
         "tests/test_panels.py",
         "tests/test_exchange.py",
     ],
+    "statistics": ["tests/test_rollup.py"],
 }
 
 
