@@ -171,11 +171,17 @@
   const settled = (changes) => found && !found.all && !found.waits && seen
     && !changes.some((change) => change.removedNodes.length)
     && changes.every((change) => seen.some(({ out }) => out.contains(change.target)));
+  const OUTPUTS = "[data-run], .columns, #outputs, .out[data-choice]";
+  /* In an output, or an output or column that comes or goes; figures beside them change all the time. */
   const texts = (change) => {
     const target = change.target.nodeType === 1 ? change.target : change.target.parentElement;
-    return target && target.closest(".out[data-choice], .columns, #outputs") && ![...change.addedNodes, ...change.removedNodes].some((node) => node.nodeType === 1 && node.matches(".part--over"));
+    if (target?.closest(".out[data-choice]")) return true;
+    return [...change.addedNodes, ...change.removedNodes].some((node) => node.nodeType === 1 && (node.matches(OUTPUTS) || node.querySelector(OUTPUTS)));
   };
-  new MutationObserver((changes) => { if (changes.some(texts) && !settled(changes)) soon(); })
+  new MutationObserver((changes) => {
+    const meant = changes.filter(texts);
+    if (meant.length && !settled(meant)) soon();
+  })
     .observe(document.getElementById("main"), { childList: true, characterData: true, subtree: true });
   new ResizeObserver(soon).observe(document.getElementById("main"));
   ["playground:view", "playground:heat", "htmx:afterSettle", "htmx:oobAfterSwap"].forEach((name) => document.addEventListener(name, soon));

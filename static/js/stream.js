@@ -10,7 +10,7 @@ const SILENCE = 5_000; // ms without a word after which an unfinished run is ask
 const TROUBLE_AFTER = 3_000; // ms without a connection after which the page says so
 const LONGEST_PAUSE = 10_000; // ms between two tries to connect
 const SESSION_ENDED = 4401;
-const MOST_FETCHED = 100; // ended runs in one request
+const MOST_FETCHED = 2; // ended runs in one request: more to swap at once would be felt
 
 const followed = new Map(); // run id (text) → Column
 let socket = null;
@@ -22,6 +22,8 @@ let lastWord = 0;
 let frame = 0;
 let hindrance = ""; // what the server says stands in the way of live output
 let reason = ""; // why there is no connection, where the server can still be asked
+const ended = new Map(); // run → how its record is fetched, until it has come
+let fetching = false;
 
 // --- one output -------------------------------------------------------------------------------
 
@@ -203,6 +205,9 @@ class Column {
 
   draw() {
     for (const output of this.outputs.values()) output.draw();
+  }
+
+  keepUp() {
     if (this.atEnd) this.body.scrollTop = this.body.scrollHeight;
   }
 
@@ -448,37 +453,51 @@ function schedule() {
 
 function draw() {
   frame = 0;
-  for (const column of followed.values()) column.draw();
+  const columns = [...followed.values()];
+  for (const column of columns) column.draw();
+  for (const column of columns) column.keepUp(); // after all writing, so that the page is laid out once
 }
 
 async function finish(ends) {
-  const same = [];
-  const other = [];
   const cells = [];
   for (const end of ends) {
     const column = followed.get(String(end.run));
-    if (!column) continue;
+    if (!column || ended.has(end.run)) continue;
     column.draw();
+    column.keepUp();
     if (column.cell) {
       cells.push(end.run);
       continue;
     }
-    ((await column.agrees(end)) ? same : other).push(end.run);
+    ended.set(end.run, "asked");
+    ended.set(end.run, (await column.agrees(end)) ? "ends" : "ids");
     announce(column, end);
   }
-  for (let at = 0; at < Math.max(same.length, other.length); at += MOST_FETCHED) {
-    fetchEnds(same.slice(at, at + MOST_FETCHED), other.slice(at, at + MOST_FETCHED));
-  }
   if (cells.length) document.dispatchEvent(new CustomEvent("playground:ended", { detail: { runs: cells } }));
+  fetchEnds();
 }
 
-// `ends` swaps head, endings and foot around a text that is right already; `ids` whole columns.
-// The runs stay followed until the swap has come, so a failed request is tried again.
-function fetchEnds(same, other) {
-  const url = new URL(outputs().dataset.runs, location.href);
-  url.searchParams.set("ends", same.join(","));
-  url.searchParams.set("ids", other.join(","));
-  htmx.ajax("GET", url.pathname + url.search, { source: outputs(), swap: "none" });
+// `ends` swaps head, endings and foot around a text that is right already; `ids` whole columns. A
+// few at a time, so that no swap is felt. The runs stay followed until the swap has come: of a
+// request that failed the server says again that they have ended.
+async function fetchEnds() {
+  if (fetching) return;
+  fetching = true;
+  for (;;) {
+    const some = [...ended].filter(([, how]) => how === "ends" || how === "ids").slice(0, MOST_FETCHED);
+    if (!some.length) break;
+    const url = new URL(outputs().dataset.runs, location.href);
+    for (const kind of ["ends", "ids"]) {
+      url.searchParams.set(kind, some.filter(([, how]) => how === kind).map(([run]) => run).join(","));
+    }
+    try {
+      await htmx.ajax("GET", url.pathname + url.search, { source: outputs(), swap: "none" });
+    } catch {
+      // site.js says so
+    }
+    for (const [run] of some) ended.delete(run);
+  }
+  fetching = false;
 }
 
 // How many runs of its connection wait before each one of the page; they go in their order.
