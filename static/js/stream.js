@@ -10,7 +10,7 @@ const SILENCE = 5_000; // ms without a word after which an unfinished run is ask
 const TROUBLE_AFTER = 3_000; // ms without a connection after which the page says so
 const LONGEST_PAUSE = 10_000; // ms between two tries to connect
 const SESSION_ENDED = 4401;
-const MOST_FETCHED = 2; // ended runs in one request: more to swap at once would be felt
+const MOST_FETCHED = 1; // ended runs in one request: the swap of several at once would be felt
 
 const followed = new Map(); // run id (text) → Column
 let socket = null;
@@ -477,8 +477,8 @@ async function finish(ends) {
   fetchEnds();
 }
 
-// `ends` swaps head, endings and foot around a text that is right already; `ids` whole columns. A
-// few at a time, so that no swap is felt. The runs stay followed until the swap has come: of a
+// `ends` swaps head, endings and foot around a text that is right already; `ids` whole columns. One
+// at a time, so that no swap is felt. The runs stay followed until the swap has come: of a
 // request that failed the server says again that they have ended.
 async function fetchEnds() {
   if (fetching) return;
