@@ -1,15 +1,18 @@
 """What a server does beside its runs: bulk jobs, imports, retention, erasing what was purged, the
 roll-up.
 
-One small batch at a time with a pause between, so that streams go on meanwhile. Of several
-processes one has a job; a job of a process that is gone is taken over.
+One small batch at a time with a pause between, so that streams go on meanwhile; jobs, imports and
+the rest in turns, so that none waits for the end of another. Of several processes one has a job; a
+job of a process that is gone is taken over.
 """
 
 import asyncio
 import logging
 import math
 import time
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
+from typing import ParamSpec, TypeVar
 
 from django.db import DatabaseError, connection
 
@@ -19,6 +22,9 @@ from playground.models import Block, Chore, Job, Retention, Stale, Transfer
 from playground.models.retention import erase_batch, purge_ownerless
 
 logger = logging.getLogger(__name__)
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 IDLE = 1.0  # seconds between two looks for work
 PAUSE = 0.05  # seconds between two batches: the recorder's turn
@@ -40,9 +46,11 @@ class Upkeep:
 
     def __init__(self) -> None:
         self._asked: dict[str, float] = {}  # {chore: when it was asked for last, `monotonic`}
+        self._turn = asyncio.Lock()
 
     async def run(self) -> None:
-        await asyncio.gather(self._rounds(), self._write_back())
+        kinds = (self._jobs, self._imports, self._chores)
+        await asyncio.gather(*map(self._ever, kinds), self._write_back())
 
     async def _write_back(self) -> None:
         while True:
@@ -52,30 +60,57 @@ class Upkeep:
             except DatabaseError:
                 logger.exception("The log of the database cannot be written back")
 
-    async def _rounds(self) -> None:
+    async def _ever(self, work: Callable[[], Awaitable[None]]) -> None:
         while True:
             try:
-                await self.round()
+                await work()
             except Exception:
                 logger.exception("The upkeep failed; it goes on in a moment")
             await asyncio.sleep(IDLE)
 
     async def round(self) -> None:
         """All that is due now."""
-        while job := await in_thread(Job.objects.take):
-            await self._carry_out(job)
-        while transfer := await in_thread(Transfer.objects.imports().take):
+        await asyncio.gather(self._jobs(), self._imports(), self._chores())
+
+    async def _do(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """One batch of all at a time, in the order in which they are asked for."""
+        async with self._turn:
+            return await in_thread(function, *args, **kwargs)
+
+    async def _jobs(self) -> None:
+        """All that are there in turns: a small one need not wait for the end of a large one."""
+        held: list[Job] = []
+        while True:
+            if (job := await self._do(Job.objects.take)) is not None:
+                held.append(job)
+            held = [job for job in held if await self._goes_on(job)]
+            if not held and job is None:
+                return
+            await asyncio.sleep(PAUSE)
+
+    async def _goes_on(self, job: Job) -> bool:
+        try:
+            return await self._do(job.step)
+        except Exception:
+            logger.exception("Job %s failed", job.pk)
+            await self._do(job.fail, "The server failed here; its log says more.")
+            return False
+
+    async def _imports(self) -> None:
+        while transfer := await self._do(Transfer.objects.imports().take):
             await self._import(transfer)
+
+    async def _chores(self) -> None:
         if await self._takes("retention", RULES_EVERY):
-            while await in_thread(Retention.objects.trash_due):
-                await asyncio.sleep(PAUSE)
-            for purge in (Retention.objects.purge_due, purge_ownerless):
-                while await in_thread(purge):
+            for work in (
+                Retention.objects.trash_due, Retention.objects.purge_due, purge_ownerless,
+            ):  # fmt: skip
+                while await self._do(work):
                     await asyncio.sleep(PAUSE)
-            await in_thread(Job.objects.forget_old)
-            await in_thread(Transfer.objects.forget_old)
+            await self._do(Job.objects.forget_old)
+            await self._do(Transfer.objects.forget_old)
         if await self._takes("erase", ERASE_EVERY):
-            while await in_thread(erase_batch):
+            while await self._do(erase_batch):
                 await asyncio.sleep(PAUSE)
         if await self._takes("statistics", ROLL_UP_EVERY):
             await self._roll_up()
@@ -87,29 +122,21 @@ class Upkeep:
         if now - self._asked.get(chore, -math.inf) < every.total_seconds() / 5:
             return False
         self._asked[chore] = now
-        return await in_thread(Chore.objects.take, chore, every)
+        return await self._do(Chore.objects.take, chore, every)
 
     async def _roll_up(self) -> None:
         """Not without end: while runs go on, each look finds a new mark."""
         for each in (Stale.objects.roll_up, Block.objects.build):
             for _ in range(ROUNDS):
-                if not await in_thread(each):
+                if not await self._do(each):
                     break
                 await asyncio.sleep(PAUSE)
 
-    async def _carry_out(self, job: Job) -> None:
-        try:
-            while await in_thread(job.step):
-                await asyncio.sleep(PAUSE)
-        except Exception:
-            logger.exception("Job %s failed", job.pk)
-            await in_thread(job.fail, "The server failed here; its log says more.")
-
     async def _import(self, transfer: Transfer) -> None:
         try:
-            while await in_thread(step, transfer):
+            while await self._do(step, transfer):
                 await asyncio.sleep(PAUSE)
         except Exception:
             logger.exception("Import %s failed", transfer.pk)
             said = "The server failed here; its log says more. What is in the team stays."
-            await in_thread(transfer.end, Transfer.State.FAILED, said)
+            await self._do(transfer.end, Transfer.State.FAILED, said)

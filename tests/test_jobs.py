@@ -157,6 +157,28 @@ async def test_the_server_works_on_jobs_and_marks_one_that_breaks(
     assert bad.error
 
 
+@pytest.mark.django_db(transaction=True)
+async def test_a_small_job_does_not_wait_for_the_end_of_a_large_one(
+    team: Team, bob: User, connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await sync_to_async(begun)(bob, connection, columns=3 * BATCH)
+    membership, tag = await sync_to_async(member)(bob), await sync_to_async(label)(team, "x")
+    ids = await sync_to_async(all_ids)()
+    begin = sync_to_async(Job.objects.begin)
+    large = await begin(Kind.LABEL, membership, ids, label=tag)
+    small = await begin(Kind.STAR, membership, ids[:1])
+    ended: list[int] = []
+    close = Job.close
+
+    def closed(job: Job, state: str, said: str = "") -> bool:
+        ended.append(job.pk)
+        return close(job, state, said)
+
+    monkeypatch.setattr(Job, "close", closed)
+    await Upkeep().round()
+    assert ended == [small.pk, large.pk]
+
+
 # --- Rename and merge ----------------------------------------------------------------------
 
 

@@ -129,6 +129,13 @@ def test_what_is_deleted_comes_back_with_u_and_goes_for_ever_from_the_trash(
     run_id = int(address.rstrip("/").rpartition("/")[2])
     query = "SELECT id FROM playground_run WHERE id = ?"
     eventually(lambda: not server.rows(query, run_id))  # it is erased in the background
+    page.goto(finished_run(page, server, "Delete me with all others"))
+    page.locator("[data-trash]").click()
+    page.wait_for_url("**/history/")
+    page.goto(f"{server.url}/trash/")
+    page.once("dialog", lambda dialog: dialog.accept())
+    page.get_by_role("button", name="Empty the trash").click()
+    expect(page.locator("#trash-list")).to_contain_text("The trash is empty")
 
 
 def test_a_shared_link_opens_without_a_login_until_it_is_revoked(
