@@ -119,21 +119,28 @@ def close_runs(ended: Mapping[int, tuple[Ending, list[list[Any]]]]) -> dict[int,
     `ended`: {run: how it ended, the events that are not in its log}. Call it inside a transaction,
     and `settle_runs` once for all that end in it. Returns what followers are told: {run: JSON}.
     """
-    logs: dict[int, list[list[Any]]] = {run: [] for run in ended}
+    logs: dict[int, list[str]] = {run: [] for run in ended}
     events = RunEvent.objects.filter(run_id__in=list(ended))
     for run, text in events.order_by("run_id", "seq").values_list("run_id", "events"):
-        logs[run] += orjson.loads(text)
-    outcomes = {run: fold(logs.pop(run) + rest) for run, (_, rest) in ended.items()}
-    choices = {
-        run: [_choice(run, result) for result in outcome.choices]
-        for run, outcome in outcomes.items()
-    }
-    Choice.objects.bulk_create([choice for found in choices.values() for choice in found])
+        logs[run].append(text)
     known = Run.objects.only(*TOOK).in_bulk(list(ended))
-    for run, (ending, _) in ended.items():
-        _end(run, known.get(run), ending, outcomes[run], choices[run])
+    choices: dict[int, list[Choice]] = {}
+    # One after the other: what a log is made of is small and many, and no two are needed at once.
+    for run, (ending, rest) in ended.items():
+        outcome = fold(_rows(logs.pop(run)) + rest)
+        choices[run] = [_choice(run, result) for result in outcome.choices]
+        _end(run, known.get(run), ending, outcome, choices[run])
+    Choice.objects.bulk_create([choice for found in choices.values() for choice in found])
     RunEvent.objects.filter(run_id__in=list(ended)).delete()
     return {run: _told(run, ended[run][0], choices[run]) for run in ended}
+
+
+def _rows(log: Sequence[str]) -> list[list[Any]]:
+    """The events of all rows of a log, parsed in one go."""
+    events: list[list[Any]] = orjson.loads(
+        f"[{','.join(text[1:-1] for text in log if text != '[]')}]"
+    )
+    return events
 
 
 def _end(

@@ -30,6 +30,8 @@ def fold(text: str) -> str:
 
 def words_of(folded: str) -> list[str]:
     """The distinct words of a folded text, to be stored."""
+    if folded.isascii():  # nearly all: nothing to cut into characters
+        return list(dict.fromkeys([word[:LONGEST_WORD] for word in _WORD.findall(folded)]))
     return list(dict.fromkeys(_words(folded, singles=True)))
 
 
