@@ -20,7 +20,7 @@ from playground.providers.base import BURST
 from playground.pulse import Pulse
 from playground.reaper import CUT_OFF
 from playground.recorder import TICK, Recorder
-from playground.targets import events_of
+from playground.targets import Ways, events_of
 
 logger = logging.getLogger(__name__)
 
@@ -46,6 +46,7 @@ class Executions:
         self._pulse = pulse
         self._background = background
         self._freed = freed
+        self._ways = Ways(background)
         self._aftermath = Aftermath()
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._saved: set[int] = set()  # that have ended, while their tasks still work on them
@@ -87,7 +88,7 @@ class Executions:
         began = time.monotonic()
         present_run.set(run.pk)  # the context is this task's own
         try:
-            await _record(run, self._recorder, self._pulse)
+            await self._record(run)
             ending = Ending(RunStatus.COMPLETED)
         except ProviderError as error:
             ending = Ending(RunStatus.FAILED, error.kind, error.message, error.status)
@@ -100,6 +101,14 @@ class Executions:
         self._recorder.finish(run.pk, replace(ending, total_ms=total))
         if not self._hurried:
             await self._afterwards(run.pk)
+
+    async def _record(self, run: Run) -> None:
+        if run.connection is None:
+            raise ProviderError("This connection was deleted.", ErrorKind.CONNECTION)
+        # Closed before we go on, also by a stop: what a stop says of the connection is then true.
+        events = events_of(self._ways, run.connection, run, run.request_value(), self._pulse)
+        async with aclosing(events) as batches:
+            await _take(run.pk, batches, self._recorder, self._pulse)
 
     async def _afterwards(self, run: int) -> None:
         """After its end is saved, so that no tick waits for it."""
@@ -117,15 +126,6 @@ class Executions:
         self._endings.pop(run, None)
         if not self._hurried:
             self._freed()
-
-
-async def _record(run: Run, recorder: Recorder, pulse: Pulse) -> None:
-    if run.connection is None:
-        raise ProviderError("This connection was deleted.", ErrorKind.CONNECTION)
-    # Closed before we go on, also by a stop: what a stop says of the connection is then true.
-    events = events_of(run.connection, run, run.request_value(), pulse.next)
-    async with aclosing(events) as batches:
-        await _take(run.pk, batches, recorder, pulse)
 
 
 async def _take(

@@ -24,7 +24,7 @@ from playground.writer import Writer
 logger = logging.getLogger(__name__)
 
 TICK = 0.04  # seconds; text should flow, not hop
-PER_RUN = 0.0012  # seconds that each live run adds from some thirty on: a tick costs by the run
+PER_RUN = 0.0013  # seconds that each live run adds from some thirty on: a tick costs by the run
 AHEAD = 0.005  # seconds by which a tick may come early: the pulse that calls it is not exact
 BEAT = 1.0  # seconds between two looks after the process itself
 LONGEST_BACK_OFF = 5.0  # seconds between two tries while the database is away
@@ -98,6 +98,10 @@ class Recorder:
     def period(self) -> float:
         """Seconds between two ticks: under load they come more seldom."""
         return max(TICK, min(PER_RUN * len(self._lines), 2.5 * TICK), 3 * self.last_tick)
+
+    def is_crowded(self) -> bool:
+        """Whether so many runs are live that ticks come more seldom for it."""
+        return PER_RUN * len(self._lines) > TICK
 
     def finish(self, run: int, ending: Ending) -> None:
         with self._wake:

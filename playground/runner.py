@@ -71,7 +71,7 @@ class Runner:
             self._recorder = Recorder(
                 self._process, self._published, self._heartbeat.beat, self._lost
             )
-            pulse = Pulse(self._recorder.period, self._recorder.look)
+            pulse = Pulse(self._recorder.period, self._recorder.look, self._recorder.is_crowded)
             self._executions = Executions(self._recorder, pulse, self._background, self._fill_soon)
             await self._heartbeat.start()
             self._recorder.start()

@@ -5,18 +5,20 @@ costs nothing, and nothing has come yet. Then the request is sent once more, wit
 says that the key is known and may not do this; another one would not be asked for.
 """
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from django.conf import settings
 
 from playground import embedded
+from playground.background import Background
 from playground.completion import CompletionRequest, ErrorKind, StreamEvent
 from playground.database import in_thread
 from playground.models import ApiKey, Connection, Run
 from playground.providers import PROVIDERS, ProviderError, Target
-from playground.providers.base import Pace
+from playground.providers.arrivals import Pace
 
 ABSENT = (
     "The embedded backend is not here: its model file is missing. "
@@ -65,13 +67,13 @@ def target_with(connection: Connection, key: ApiKey | None) -> Target:
     )
 
 
-def way_of(connection: Connection, run: Run | None = None) -> Way:
-    """The target with the active key, noted as used, by this run. Raises ProviderError."""
+def way_of(connection: Connection, runs: Sequence[Run] = ()) -> Way:
+    """The target with the active key, noted as used, by these runs. Raises ProviderError."""
     key = connection.key()
     if key is None and connection.locked:
         target_with(connection, None)  # where there is no address at all, that is the trouble
         raise ProviderError(LOCKED, ErrorKind.AUTH)
-    return _used(Way(target_with(connection, key), key), run)
+    return _used(Way(target_with(connection, key), key), runs)
 
 
 def target_of(connection: Connection) -> Target:
@@ -79,31 +81,67 @@ def target_of(connection: Connection) -> Target:
 
 
 def other_way(
-    connection: Connection, way: Way, error: ProviderError, run: Run | None = None
+    connection: Connection, way: Way, error: ProviderError, runs: Sequence[Run] = ()
 ) -> Way | None:
     """Another key, where this one was rejected and there is one; notes the rejection."""
     if error.status != UNAUTHORIZED or way.key is None:
         return None
     way.key.note_rejection(error.message)
     key = connection.other_key(way.key)
-    return _used(Way(target_with(connection, key), key), run) if key else None
+    return _used(Way(target_with(connection, key), key), runs) if key else None
 
 
-def _used(way: Way, run: Run | None) -> Way:
+def _used(way: Way, runs: Sequence[Run]) -> Way:
     if way.key is not None:
         way.key.touch()
-        if run is not None:
+        if runs:
             used = {"api_key": way.key, "key_last_four": way.key.last_four}
-            Run.objects.filter(pk=run.pk).update(**used)
+            Run.objects.filter(pk__in=[run.pk for run in runs]).update(**used)
     return way
 
 
+class Ways:
+    """Runs that begin together on one connection: its key is read, and noted as used, once for all.
+
+    Belongs to one event loop.
+    """
+
+    def __init__(self, background: Background) -> None:
+        self._background = background
+        self._asked: dict[tuple[Any, ...], list[tuple[Run, asyncio.Future[Way]]]] = {}
+
+    async def of(self, connection: Connection, run: Run) -> Way:
+        """Raises ProviderError."""
+        # As each run has read it: whoever has read another address has another way.
+        same = connection.pk, connection.base_url, connection.extra_headers
+        if same not in self._asked:
+            self._asked[same] = []
+            self._background.start(self._find(connection, same))
+        found: asyncio.Future[Way] = asyncio.get_running_loop().create_future()
+        self._asked[same].append((run, found))
+        return await found
+
+    async def _find(self, connection: Connection, same: tuple[Any, ...]) -> None:
+        """Begins when all those who begin together have asked; one that is stopped harms none."""
+        asked = self._asked.pop(same)
+        try:
+            way = await in_thread(way_of, connection, [run for run, _ in asked])
+        except Exception as error:
+            for _, found in asked:
+                if not found.done():
+                    found.set_exception(error)
+            return
+        for _, found in asked:
+            if not found.done():
+                found.set_result(way)
+
+
 async def events_of(
-    connection: Connection, run: Run, request: CompletionRequest, pace: Pace
+    ways: Ways, connection: Connection, run: Run, request: CompletionRequest, pace: Pace
 ) -> AsyncGenerator[list[StreamEvent]]:
     """What the provider answers to a run, as `Provider.batches`. Raises ProviderError."""
     provider = PROVIDERS[request.provider]
-    way = await in_thread(way_of, connection, run)
+    way = await ways.of(connection, run)
     silent = True
     try:
         async with aclosing(provider.batches(way.target, request, pace)) as batches:
@@ -111,7 +149,7 @@ async def events_of(
                 silent = silent and not events
                 yield events
     except ProviderError as error:
-        other = await in_thread(other_way, connection, way, error, run)
+        other = await in_thread(other_way, connection, way, error, [run])
         if other is None or not silent:
             raise
     else:

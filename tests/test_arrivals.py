@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import httpx
@@ -93,6 +93,26 @@ async def test_what_is_read_at_once_keeps_its_own_times() -> None:
         assert await found.read() == []
 
 
+class Pace:
+    """Its beats never come; `crowded` it lets nobody listen until `listen` is called."""
+
+    def __init__(
+        self, beats: list["asyncio.Future[None]"] | None = None, crowded: bool = False
+    ) -> None:
+        self.beats = [] if beats is None else beats
+        self.crowded = crowded
+        self.deaf: list[Callable[[], None]] = []
+
+    def next(self) -> "asyncio.Future[None]":
+        self.beats.append(never())
+        return self.beats[-1]
+
+    def deafen(self, listen: Callable[[], None]) -> bool:
+        if self.crowded:
+            self.deaf.append(listen)
+        return self.crowded
+
+
 async def test_what_arrived_before_a_failure_is_read_before_it() -> None:
     open_ = asyncio.Event()
 
@@ -106,7 +126,7 @@ async def test_what_arrived_before_a_failure_is_read_before_it() -> None:
         open_.set()
         while found._content.exception() is None:
             await asyncio.sleep(0.001)
-        await pause(response, never())  # not a wait: there is nothing to wait for
+        await pause(response, Pace())  # not a wait: there is nothing to wait for
         pieces: Pieces = await found.read()
         assert b"".join(data for data, _ in pieces) == b"kept"
         with pytest.raises(Exception, match=r".+"):
@@ -131,7 +151,7 @@ async def test_a_pause_ends_with_the_answer(end: str) -> None:
     async with asyncio.timeout(FOREVER / 2), answered(answer, read=0.3) as response:
         assert await arrivals(response).read()
         waiting.set()
-        await pause(response, never())
+        await pause(response, Pace())
 
 
 async def test_chunks_that_are_none_end_the_answer() -> None:
@@ -176,12 +196,8 @@ async def test_a_server_that_drips_is_not_silent() -> None:
 
 
 def batches(url: str, beats: list["asyncio.Future[None]"]) -> AsyncIterator[list[StreamEvent]]:
-    def pace() -> "asyncio.Future[None]":
-        beats.append(never())
-        return beats[-1]
-
     target = Target(f"{url}/v1", reaches_local=True)
-    return PROVIDERS["local"].batches(target, REQUEST, pace)
+    return PROVIDERS["local"].batches(target, REQUEST, Pace(beats))
 
 
 async def _collect(source: AsyncIterator[Any], found: list[Any]) -> None:
@@ -210,6 +226,64 @@ async def test_text_that_flows_is_read_once_a_beat_and_the_end_at_once() -> None
     times = [event.at for events in found for event in events if event.kind == "text"]
     assert times == sorted(times)
     assert times[3] - times[1] >= 15
+
+
+async def test_in_a_crowd_what_comes_waits_in_the_kernel_until_shortly_before_the_beat() -> None:
+    pace = Pace(crowded=True)
+    sent = asyncio.Event()
+
+    async def answer(writer: asyncio.StreamWriter) -> None:
+        writer.write(CHUNKED + text("a"))
+        while not pace.deaf:
+            await asyncio.sleep(0.001)
+        for word in "bcd":
+            writer.write(text(word))
+            await writer.drain()
+            await asyncio.sleep(0.01)
+        writer.write(piece(b"data: [DONE]\n\n"))
+        await writer.drain()
+        sent.set()
+        await asyncio.sleep(FOREVER)
+
+    found: list[list[StreamEvent]] = []
+    async with asyncio.timeout(FOREVER / 2), serving(answer) as url:
+        target = Target(f"{url}/v1", reaches_local=True)
+        batches = PROVIDERS["local"].batches(target, REQUEST, pace)
+        reading = asyncio.create_task(_collect(batches, found))
+        await sent.wait()
+        await asyncio.sleep(0.05)
+        assert not pace.beats[0].done()  # not even the end was heard
+        pace.deaf[0]()
+        await reading
+    assert [words(events) for events in found if words(events)] == [["a"], ["b", "c", "d"]]
+    times = [event.at for events in found for event in events if event.kind == "text"]
+    assert times[1] == times[3]  # of one read
+
+
+async def test_a_reader_that_goes_while_nobody_listens_closes_the_connection() -> None:
+    pace = Pace(crowded=True)
+    closed = asyncio.Event()
+
+    async def answer(writer: asyncio.StreamWriter) -> None:
+        writer.write(CHUNKED + text("a"))
+        with suppress(ConnectionError):
+            while True:
+                writer.write(text("b"))
+                await writer.drain()
+                await asyncio.sleep(0.001)
+        closed.set()
+
+    async with asyncio.timeout(FOREVER / 2), serving(answer) as url:
+        target = Target(f"{url}/v1", reaches_local=True)
+        batches = PROVIDERS["local"].batches(target, REQUEST, pace)
+        reading = asyncio.create_task(_collect(batches, []))
+        while not pace.deaf:
+            await asyncio.sleep(0.001)
+        reading.cancel()
+        with suppress(asyncio.CancelledError):
+            await reading
+        await closed.wait()
+        pace.deaf[0]()  # it has gone: nothing happens
 
 
 async def test_nothing_that_arrived_is_lost_when_the_server_breaks_off_in_a_pause() -> None:

@@ -44,3 +44,25 @@ async def test_a_beat_may_be_called_without_a_wait_and_asks_for_its_period_each_
             pulse.call()
             await behind.wait()
     assert periods == []
+
+
+async def test_in_a_crowd_nobody_listens_until_shortly_before_the_beat() -> None:
+    said: list[str] = []
+    crowd = [True]
+    pulse = Pulse(lambda: 0.02, lambda: said.append("after"), lambda: crowd[0])
+    async with asyncio.timeout(30):
+        beat = pulse.next()
+        assert pulse.deafen(lambda: said.append("listen"))
+        while not said:
+            await asyncio.sleep(0.001)
+        assert not beat.done()
+        assert not pulse.deafen(lambda: said.append("too late"))  # what comes now is heard
+        await beat
+        await asyncio.sleep(0)
+        assert said == ["listen", "after"]
+        crowd[0] = False
+        beat = pulse.next()
+        assert not pulse.deafen(lambda: said.append("no crowd"))
+        await beat
+        await asyncio.sleep(0)
+    assert said == ["listen", "after", "after"]

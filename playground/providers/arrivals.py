@@ -10,8 +10,8 @@ import asyncio
 import functools
 import time
 from collections import deque
-from collections.abc import AsyncIterator
-from typing import Any
+from collections.abc import AsyncIterator, Callable
+from typing import Any, Protocol
 
 import aiohttp
 import httpx
@@ -23,6 +23,15 @@ MOST_STAMPS = 4096  # that wait to be read; beyond, the oldest bytes take a late
 DONE = b"[DONE]"  # the last event of a stream
 
 Pieces = list[tuple[bytes, float]]  # bytes, and `time.monotonic()` at their arrival
+
+
+class Pace(Protocol):
+    """When an answer that flows is read again."""
+
+    def next(self) -> "asyncio.Future[None]": ...
+
+    def deafen(self, listen: Callable[[], None]) -> bool:
+        """Whether nothing needs to be heard of it until `listen` is called, shortly before."""
 
 
 class StampedHandler(ResponseHandler):
@@ -67,6 +76,19 @@ class StampedHandler(ResponseHandler):
         if self.sleeper is not None and not self.sleeper.done():
             self.sleeper.set_result(None)
 
+    def deafen(self, pace: Pace) -> None:
+        """Leave in the kernel what comes, as long as the pace allows."""
+        transport = self.transport
+        if transport is None or transport.is_closing() or self._reading_paused:
+            return
+        if pace.deafen(self.listen):
+            transport.pause_reading()
+
+    def listen(self) -> None:
+        transport = self.transport
+        if transport is not None and not transport.is_closing() and not self._reading_paused:
+            transport.resume_reading()
+
     # One timer that is set again when it fires, not one for each arrival.
 
     def _reschedule_timeout(self) -> None:
@@ -107,13 +129,14 @@ class Arrivals:
             await content._wait("read")
         return self._stamped(_all_of(content), self._handler.stamps)
 
-    async def pause(self, until: "asyncio.Future[None]") -> None:
-        """Until then, or until the answer has ended."""
+    async def pause(self, pace: Pace) -> None:
+        """Until its next beat, or until the answer has ended."""
         if self._content.is_eof() or self._content.exception() is not None:
-            until.cancel()
             return
+        until = pace.next()
         if self._handler is not None:
             self._handler.sleeper = until
+            self._handler.deafen(pace)
         await until
 
     def _stamped(self, data: bytes, stamps: deque[tuple[int, float]]) -> Pieces:
@@ -178,7 +201,7 @@ async def arrivals_of(response: httpx.Response) -> AsyncIterator[Pieces]:
             yield pieces
 
 
-async def pause(response: httpx.Response, until: "asyncio.Future[None]") -> None:
-    """Leave the answer alone until then, or until it has ended."""
+async def pause(response: httpx.Response, pace: Pace) -> None:
+    """Leave the answer alone until the next beat, or until it has ended."""
     arrivals = response.extensions.get("arrivals")
-    await (arrivals.pause(until) if isinstance(arrivals, Arrivals) else until)
+    await (arrivals.pause(pace) if isinstance(arrivals, Arrivals) else pace.next())

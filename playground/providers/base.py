@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from typing import Any, NamedTuple
 
@@ -10,7 +10,7 @@ import httpx
 
 from playground.completion import TEXT_KINDS, CompletionRequest, ErrorKind, StreamEvent
 from playground.providers import outbound
-from playground.providers.arrivals import pause
+from playground.providers.arrivals import Pace, pause
 from playground.providers.chunks import ChunkParser
 from playground.providers.errors import (
     LONGEST,
@@ -32,8 +32,6 @@ LONGEST_ANSWER = 64 * 1024 * 1024  # bytes of an answer in one piece
 LONGEST_REPLY = 16 * 1024 * 1024  # bytes of a list of models or tokens
 QUESTION_SECONDS = 60  # that such a list may take in all, however steadily it drips
 BURST = 100  # events in one read from which the next one does not wait
-
-Pace = Callable[[], "asyncio.Future[None]"]  # when an answer that flows is read again
 
 
 class Token(NamedTuple):
@@ -204,7 +202,7 @@ class Provider:
                 break
             flows = flows or any(event.kind in TEXT_KINDS for event in events)
             if pace is not None and flows and len(payloads) < BURST:
-                await pause(response, pace())
+                await pause(response, pace)
         reader.end()
 
     # --- questions beside completions ---
