@@ -188,8 +188,7 @@ class ComparisonConsumer(AsyncWebsocketConsumer):
             if following is None:
                 continue
             following.acknowledge(last)
-            committed = runner.committed(run)
-            if committed is None or committed > following.cursor:
+            if following.lags(runner.committed(run)):
                 behind.append(run)
         for run in await self._with_log(behind):
             if run in self.forwarding.runs:

@@ -23,10 +23,26 @@ class Following:
         self.repeated = False  # the reader said the same position twice, and nothing moved
         self.behind = False  # it waits for its reader; the log is read when it has caught up
         self.on_the_way: deque[tuple[int, int]] = deque()  # (seq, characters)
+        self._seen = -1  # the cursor when it lagged for the last time
 
     @property
     def size(self) -> int:
         return sum(size for _, size in self.on_the_way)
+
+    def lags(self, committed: int | None) -> bool:
+        """Whether the log has rows that do not come by themselves. `committed`: its last row, None
+        where another process writes it.
+
+        A row that was committed this moment is on its way to the socket; only one who begins, or
+        who is still there when the page asks again, has to read.
+        """
+        if committed is None:
+            return True
+        if committed <= self.cursor:
+            return False
+        lags = self.behind or self._seen in (-1, self.cursor)
+        self._seen = self.cursor
+        return lags
 
     def acknowledge(self, last: int) -> None:
         """Rows up to `last` have arrived. A reader that stands still behind us has lost some."""

@@ -369,6 +369,21 @@ def test_a_repeated_follow_does_not_move_the_cursor_back_at_once() -> None:
     assert following.cursor == 3
 
 
+def test_a_row_that_is_on_its_way_is_not_read_from_the_log() -> None:
+    following = Following(1, 0)
+    assert following.lags(3)  # who begins reads what is there
+    following.cursor = 3
+    assert not following.lags(3)
+    assert not following.lags(4)  # committed this moment
+    following.cursor = 4
+    assert not following.lags(5)
+    assert following.lags(6)  # nothing has come since the page asked before
+    assert following.lags(None)  # another process writes it
+    following.behind = True
+    following.cursor = 5
+    assert following.lags(6)
+
+
 # --- The end of a session ------------------------------------------------------------------
 
 
