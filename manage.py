@@ -8,6 +8,8 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management import execute_from_command_line
 from twisted.internet import asyncioreactor
 
+from playground import __version__
+
 try:
     import uvloop as loops
 except ImportError:  # there is none for Windows
@@ -22,6 +24,9 @@ def install_event_loop() -> None:
 
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "playground.settings")
+    if sys.argv[1:] == ["--version"]:  # ours; Django's would be said
+        print(__version__)
+        sys.exit()
     install_event_loop()
     try:
         execute_from_command_line(sys.argv)

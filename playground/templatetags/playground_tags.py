@@ -88,6 +88,11 @@ def badge(status: str) -> SafeString:
     )
 
 
+@register.simple_tag
+def version() -> str:
+    return settings.VERSION
+
+
 @register.filter
 def status_word(status: str) -> str:
     return STATUS_WORDS.get(status, ("", status))[1]
