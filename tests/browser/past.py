@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 from uuid import uuid4
 
+from playground.completion import CompletionRequest
 from tests.server import Server
 
 # name, provider, model, runs a day, ms to the first token, dollars for a run
@@ -16,7 +17,7 @@ BACKENDS = (
 )
 LABELS = ("task=field-guide", "task=summary", "gold")
 COMMON = {
-    "author_name": "admin", "visibility": "team", "operation": "completions", "request": "{}",
+    "author_name": "admin", "visibility": "team", "operation": "completions",
     "streams": True, "prompt_preview": "Field guide entry.", "output_preview": "The kingfisher",
     "indexed": True,
 }  # fmt: skip
@@ -85,9 +86,10 @@ def _run(
         "first_token_ms": first, "total_ms": first + 1400.0, "prompt_tokens": 300 + number % 90,
         "completion_tokens": 480 + number % 120, "cost": cost,
     }  # fmt: skip
+    request = CompletionRequest(provider, "completions", model, prompt="Field guide entry.")
     run = insert(
-        server, "run", comparison_id=comparison, created_at=at, connection_name=name,
-        provider=provider, model=model, status=status, **COMMON, **whose,
+        server, "run", request=request.to_json(), comparison_id=comparison, created_at=at,
+        connection_name=name, provider=provider, model=model, status=status, **COMMON, **whose,
         **({} if bad else figures),
     )  # fmt: skip
     if number % 3:
