@@ -156,9 +156,6 @@ def _units(data: bytes, ends: Sequence[int]) -> list[int]:
     return found
 
 
-# --- Alternatives --------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Alternative:
     """`whole` is what the text would have there, from the character on in which the token begins;

@@ -69,9 +69,6 @@ def cells(values: Mapping[str, Sequence[str]], rows: int, repeats: int) -> Itera
                 yield found
 
 
-# --- Sweeps --------------------------------------------------------------------------------
-
-
 def sweep(raw: object, kind: Kind) -> list[str]:
     """The values that `0, 0.4, 0.8` or `0..1/0.2` means for a field of this kind, as typed.
 
@@ -165,9 +162,6 @@ def _distinct(texts: list[str], values: Iterable[object]) -> list[str]:
 
 def _too_many_values(count: int) -> str:
     return f"That makes {count:,} values; at most {MOST_REQUESTS:,} requests go out at once."
-
-
-# --- Variables -----------------------------------------------------------------------------
 
 
 def names_in(text: str) -> list[str]:

@@ -57,9 +57,6 @@ def storable(text: str) -> str:
     return text.replace("\0", "\ufffd") if "\0" in text else text
 
 
-# --- The request ---------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class CompletionRequest:
     """One request to one model. A path that is not in `values` is not sent; 0, False and "" are."""
@@ -154,9 +151,6 @@ def _content_text(content: Json) -> str:
         parts = (part.get("text", "") for part in content if isinstance(part, dict))
         return "\n".join(str(part) for part in parts)
     return "" if content is None else str(content)
-
-
-# --- What comes back -----------------------------------------------------------------------
 
 
 class StreamEvent(NamedTuple):

@@ -69,8 +69,6 @@ class ComparisonConsumer(AsyncWebsocketConsumer):
             raise ValueError(f"No handler for {message['type']!r}.")
         await handler(message)
 
-    # --- what arrives: noted here, worked on in the one task ---
-
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         try:
             follow = positions(text_data)
@@ -105,8 +103,6 @@ class ComparisonConsumer(AsyncWebsocketConsumer):
         """Other processes could not be heard for a while."""
         self._read_log = True
         self._awake.set()
-
-    # --- the one task ---
 
     async def _send_all(self) -> None:
         try:

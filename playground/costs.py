@@ -49,9 +49,6 @@ class Rates:
         return not (self.input or self.output or self.cached)
 
 
-# --- Before: the most that a request may take ----------------------------------------------
-
-
 def prompt_estimate(request: CompletionRequest) -> int:
     """Tokens of the prompt: exact for token ids, else from the length in bytes, rather too many."""
     if request.operation == "chat":
@@ -91,9 +88,6 @@ def _positive(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return 0
     return int(value) if 0 < value < 2**40 else 0
-
-
-# --- After: what the answer took -----------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -79,8 +79,6 @@ class Heartbeat:
         """Also called in the thread that has just changed what somebody may do."""
         self._background.call(self._soon, self._look)
 
-    # --- in the loop ---
-
     def _soon(self, work: Callable[..., Coroutine[Any, Any, None]], *args: Any) -> None:
         self._background.start(work(*args))
 

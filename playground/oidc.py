@@ -190,9 +190,6 @@ def _newcomer(data: dict[str, Any], email: str) -> User:
     return user
 
 
-# --- Addresses ---------------------------------------------------------------------------------
-
-
 @login_not_required
 @never_cache
 def log_in(request: HttpRequest) -> HttpResponse:

@@ -174,9 +174,6 @@ def _slider(kind: Kind) -> tuple[str, str, str]:
     return str(low), str(high), "1" if isinstance(kind, parameters.Integer) else str(kind.step)
 
 
-# --- What each API does with a row ---------------------------------------------------------
-
-
 def support_map(apis: Iterable[Api] | None = None) -> dict[str, dict[str, dict[str, Any]]]:
     """{path: {api key: {status, name, note, default, …}}}; keys without a value are left out."""
     wanted = list(dict.fromkeys(parameters.ESTABLISHED if apis is None else apis))
@@ -222,6 +219,3 @@ def _default(support: Support) -> str | None:
 def title(provider: str, dialect: str = "") -> str:
     """What an API is called in sentences: `vLLM`, `Pulze`."""
     return parameters.TITLES.get(dialect or provider, "this backend" if dialect else provider)
-
-
-# --- Documents -----------------------------------------------------------------------------

@@ -166,9 +166,6 @@ def unknown(name: str) -> str:
     )
 
 
-# --- One filter ----------------------------------------------------------------------------
-
-
 def read(name: str, value: str, minus: bool, typed: str, today: date) -> Filter:
     """Raises ValueError with the sentence to show."""
     if not value:
@@ -240,9 +237,6 @@ def read_day(text: str, today: date) -> date:
     except (ValueError, OverflowError):
         pass
     raise ValueError(f"“{text}” is no day: write 2026-11-20, today, yesterday or 7d.")
-
-
-# --- Changing what is typed ----------------------------------------------------------------
 
 
 def term(name: str, value: str) -> str:

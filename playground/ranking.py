@@ -55,9 +55,6 @@ def result(data: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-# --- Contestants ----------------------------------------------------------------------------
-
-
 def contestants(votes: Sequence[Vote], count: int, samples: int) -> list[dict[str, Any]]:
     """Of each: wins, losses, ties, bad; the share won with its interval; strength with its own.
 
@@ -153,9 +150,6 @@ def _of_rounds(votes: Iterable[Vote]) -> Iterable[list[Vote]]:
     for vote in votes:
         rounds[vote.round].append(vote)
     return rounds.values()
-
-
-# --- Judges ---------------------------------------------------------------------------------
 
 
 def by_round(votes: Iterable[Vote]) -> dict[int, dict[int, str]]:

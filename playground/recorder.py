@@ -64,8 +64,6 @@ class Recorder:
         self.last_beat = time.monotonic()  # when the database last took a heartbeat
         self._thread = threading.Thread(target=self._work, name="recorder", daemon=True)
 
-    # --- called by the runner, in the event loop ---
-
     def start(self) -> None:
         self._thread.start()
 
@@ -133,8 +131,6 @@ class Recorder:
             self._give_up_at = time.monotonic() + timeout
             self._wake.notify()
         self._thread.join(timeout + 1)
-
-    # --- the thread ---
 
     def _work(self) -> None:
         next_tick = next_beat = 0.0

@@ -147,9 +147,6 @@ def _row(api: Api, support: Support) -> Row:
     )
 
 
-# --- Bounds in words -----------------------------------------------------------------------
-
-
 def bounds(kind: Kind) -> str:
     """`0 to 1`, `above 0`, `one of: auto, none`; of several kinds each."""
     if isinstance(kind, Either):
@@ -189,8 +186,6 @@ def _member(member: Member) -> str:
     said += [member.note.rstrip(".")]
     return f"{member.name}: {', '.join(filter(None, said))}"
 
-
-# --- docs/parameters.md --------------------------------------------------------------------
 
 INTRO = """\
 # Parameters

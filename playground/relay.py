@@ -53,8 +53,6 @@ class Relay:
         self._away_since: float | None = None
         self.lag = 0.0  # seconds that the last echo took
 
-    # --- called by the hub ---
-
     def open(self) -> None:
         self._outbox, self._something = [], asyncio.Event()
         self._away_since = None
@@ -94,8 +92,6 @@ class Relay:
             self._outbox.clear()
         self._outbox.append(orjson.dumps(message))
         self._something.set()
-
-    # --- the task ---
 
     async def _stay(self) -> None:
         logged = False

@@ -101,9 +101,6 @@ def _texts_only(value: Any) -> list[str]:
     return value if all(isinstance(each, str) for each in value) else []
 
 
-# --- Templates -----------------------------------------------------------------------------
-
-
 def _texts(given: Given) -> Iterator[str]:
     """Every text of the input in which a variable may stand."""
     if given.mode == "text" and isinstance(given.prompt, str):

@@ -50,8 +50,6 @@ class Runner:
         self._filling = asyncio.Lock()
         self._draining = False
 
-    # --- life ---
-
     async def bind(self) -> None:
         """Belong to the running loop: register the process, reap, start the recorder."""
         loop = asyncio.get_running_loop()
@@ -111,8 +109,6 @@ class Runner:
         if not settings.REDIS_URL or self._loop is None:
             return False
         return await in_thread(Process.objects.others(self._process).exists)
-
-    # --- what the pages ask for ---
 
     async def start(
         self,
@@ -225,8 +221,6 @@ class Runner:
     def _is_bound(self) -> bool:
         return self._loop is not None and self._bound.is_set()
 
-    # --- carrying out ---
-
     async def _fill(self) -> None:
         """Start queued runs while there is room in this process and at their connections."""
         async with self._filling:
@@ -260,8 +254,6 @@ class Runner:
                 else:
                     self._recorder.open(run)
                     self._recorder.finish(run.pk, ending)
-
-    # --- called in the recorder's thread ---
 
     def _published(self, items: list[Item]) -> None:
         self._background.call(hub.publish, items)

@@ -106,8 +106,6 @@ class LlmLogs:
         )
         return [] if known and known.fetchone() else self._response(found)
 
-    # --- responses ---
-
     def _response(self, row: dict[str, Any]) -> list[dict[str, Any]]:
         prompt = self._with_fragments(row, "prompt_fragments", row.get("prompt"))
         system = self._with_fragments(row, "system_fragments", row.get("system"))
@@ -142,8 +140,6 @@ class LlmLogs:
         counted = f"SELECT count(*) FROM {table} WHERE response_id = ?"  # noqa: S608 (a name of ours)
         found = self._database.execute(counted, (response,))
         return int(found.fetchone()[0])
-
-    # --- turns ---
 
     def _turn(self, row: dict[str, Any]) -> list[dict[str, Any]]:
         """Everything up to the parent was sent; what follows it came back."""

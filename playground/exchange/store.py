@@ -109,8 +109,6 @@ class Store:
             return False
         return self.member.owns or comparison.may_be_managed_by(self.member)
 
-    # --- who ---
-
     def _person(self, name: str) -> User | None:
         """Of the team. Only an owner's import speaks for others: a member could invent them."""
         if name not in self._people:
@@ -127,8 +125,6 @@ class Store:
             "author_name": author.get_username(),
             "imported_from": "" if person else name,
         }
-
-    # --- rows ---
 
     def _comparison(self, draft: ComparisonDraft) -> Comparison:
         return Comparison(

@@ -178,9 +178,6 @@ def _stretches(starts: Sequence[int], size: int) -> list[tuple[int, int]]:
     return [(first * size, end * size) for first, end in numbers]
 
 
-# --- Reading -------------------------------------------------------------------------------
-
-
 class Cover:
     """Which blocks, and which quarters beside them, make up some stretches of time."""
 

@@ -175,8 +175,6 @@ class Connection(models.Model):
         """The base URL; None while the embedded backend is not running."""
         return embedded.address(settings.DATA_DIR) if self.embedded else self.base_url
 
-    # --- models ---
-
     @property
     def allowed(self) -> list[str]:
         """Names and patterns; [] where every model may be used."""
@@ -198,8 +196,6 @@ class Connection(models.Model):
         """What the picker shows: the allowed ones of those listed, and the names allowed."""
         named = [each for each in self.allowed if not set(each) & set("*?[")]
         return list(dict.fromkeys([*(m for m in listed if self.allows(m)), *named]))
-
-    # --- secrets ---
 
     def key(self) -> ApiKey | None:
         """The active key that is for this address and can be decrypted, if there is one."""

@@ -158,9 +158,6 @@ def insert(model: type[Sums], names: Sequence[str], rows: Sequence[tuple[Any, ..
         )
 
 
-# --- Rows together -------------------------------------------------------------------------
-
-
 class Joined(Aggregate):
     """Texts with a blank between."""
 

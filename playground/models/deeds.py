@@ -60,9 +60,6 @@ def look_at(kind: str, ids: Sequence[int]) -> None:
     list(hanging._default_manager.filter(run__in=ids).values_list())
 
 
-# --- Of runs -------------------------------------------------------------------------------
-
-
 def _seen(member: Membership, ids: Sequence[int]) -> list[int]:
     found = Run.objects.visible_in(member).filter(pk__in=ids)
     return list(found.order_by("pk").values_list("pk", flat=True))
@@ -116,9 +113,6 @@ def _rate(member: Membership, ids: Sequence[int], value: str) -> list[Back]:
     changed = [run for run in runs if before.get(run) != wanted]
     Rating.objects.give_all(changed, member.user, wanted)
     return _backs(Kind.RATE, ((run, str(before.get(run, ""))) for run in changed))
-
-
-# --- Of comparisons ------------------------------------------------------------------------
 
 
 def _show(member: Membership, ids: Sequence[int], value: str) -> list[Back]:

@@ -110,8 +110,6 @@ class Finder:
         found += [Literally([text], minus=True) for text in query.absent]
         return found
 
-    # --- a page ---
-
     def page(self, size: int, older: Key | None = None, newer: Key | None = None) -> Found:
         """The rows after `older` or, from the bottom up, those before `newer`."""
         up = newer is not None
@@ -191,8 +189,6 @@ class Finder:
     def _trimmed(self, key: Key) -> Key:
         return key if self.single else Key(key.created_at, key.comparison)
 
-    # --- sources ---
-
     def _passing(self, runs: list[int]) -> list[int]:
         for each in self.sources:
             if not runs:
@@ -227,8 +223,6 @@ class Finder:
             if len(found) >= count:
                 break
         return list(found.values())[:count]
-
-    # --- counts ---
 
     def counted(self, *fields: str, most: int = FEW) -> Counted:
         """The newest runs of the search, at most so many, with these fields."""
@@ -267,8 +261,6 @@ class Finder:
     def _kept(self, rows: list[Any]) -> list[Any]:
         by_run = {row[0]: row for row in rows}
         return [by_run[run] for run in self._passing(list(by_run))]
-
-    # --- all of it ---
 
     looked_through = 0  # by `everything`, where it ended early
 

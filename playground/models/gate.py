@@ -55,9 +55,6 @@ class OverLimit(Exception):
         self.sentences = sentences
 
 
-# --- Before runs are queued ----------------------------------------------------------------
-
-
 def check(runs: Any, fresh: Sequence[Waiting]) -> None:
     """Raises OverLimit where these may not be queued; holds the limits until the transaction ends.
 
@@ -106,9 +103,6 @@ def refusal(
         f"{limit.text(own)}. Set a lower max_tokens or run less at once; "
         f"it renews {renewal(limit, period)}."
     )
-
-
-# --- Before they start ---------------------------------------------------------------------
 
 
 class Gate:
@@ -177,9 +171,6 @@ def _places(connections: Iterable[int | None]) -> dict[int | None, int]:
     rows = Connection.objects.filter(pk__in=wanted, parallel__gt=0).order_by("pk")
     locked = rows.select_for_update(no_key=True).values_list("pk", "parallel")
     return {pk: parallel for pk, parallel in locked if parallel}
-
-
-# --- At their end --------------------------------------------------------------------------
 
 
 def settle(runs: Any, ended: Iterable[int]) -> None:

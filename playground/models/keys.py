@@ -141,8 +141,6 @@ class ApiKey(models.Model):
         """None of our master keys decrypts it."""
         return isinstance(self.sealed, Unreadable)
 
-    # --- its life ---
-
     @transaction.atomic
     def activate(self) -> None:
         """Become the active key; the former one retires."""
@@ -171,8 +169,6 @@ class ApiKey(models.Model):
         record("erased", self, {"state": [before, self.state]})
         return True
 
-    # --- what happens to it ---
-
     def touch(self) -> None:
         now = timezone.now()
         if self.last_used_at is None or now - self.last_used_at > STALE:
@@ -186,8 +182,6 @@ class ApiKey(models.Model):
     def note_acceptance(self) -> None:
         if self.rejected_at is not None:
             type(self).objects.filter(pk=self.pk).update(rejected_at=None, rejection="")
-
-    # --- its end at the provider ---
 
     @property
     def days_left(self) -> int | None:

@@ -138,8 +138,6 @@ class Limit(models.Model):
         if same.exclude(pk=self.pk).exists():
             raise ValidationError("There is such a limit already. Change that one.")
 
-    # --- whom it is for ---
-
     def covers(self, who: Who) -> bool:
         return (
             self.connection_id in (None, who.connection)
@@ -179,8 +177,6 @@ class Limit(models.Model):
             parts.append(f"at {self.connection}")
         return " ".join(parts) or "for everybody together"
 
-    # --- how much ---
-
     @property
     def is_money(self) -> bool:
         return self.kind in MONEY
@@ -210,8 +206,6 @@ class Limit(models.Model):
     def fits(self, used: int, own: int) -> bool:
         """Whether `own` more may be used: nothing at all where the limit is reached."""
         return used < self.most and used + own <= self.most
-
-    # --- when ---
 
     def period(self, at: datetime) -> date:
         """The first day of the period that this moment is in."""

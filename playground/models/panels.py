@@ -94,9 +94,6 @@ class Panel(models.Model):
         return membership.owns or self.author_id == membership.user_id
 
 
-# --- What is compared ------------------------------------------------------------------------
-
-
 class Entry(models.Model):
     """An output in a panel, and by what it was written: the contestant."""
 

@@ -98,9 +98,6 @@ class Live(Source):
         return set(live.values_list("pk", flat=True))
 
 
-# --- From filters to conditions and sources --------------------------------------------------
-
-
 def _midnight(day: date) -> datetime:
     """In the time zone of whoever asks."""
     return timezone.make_aware(datetime.combine(day, time.min))

@@ -123,9 +123,6 @@ def _stale(finder: Finder, begin: datetime, end: datetime) -> list[int] | None:
     return Stale.objects.among(finder.team_id, quarter_of(begin), quarter_of(end), MOST_STALE)
 
 
-# --- From the runs ---------------------------------------------------------------------------
-
-
 def _read_runs(groups: Groups, finder: Finder, begin: datetime, end: datetime) -> int:
     names = ("created_at", "author", "connection_name", "provider", "model")
     zone = timezone.get_current_timezone()
@@ -148,9 +145,6 @@ def _read_runs(groups: Groups, finder: Finder, begin: datetime, end: datetime) -
             for figures in every:
                 figures.count(run)
     return finder.looked_through
-
-
-# --- From the roll-up ------------------------------------------------------------------------
 
 
 class _Reading:

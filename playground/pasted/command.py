@@ -27,8 +27,6 @@ class Command:
     secrets: bool = False  # a login, cookie or certificate was in it
 
 
-# --- The shell -----------------------------------------------------------------------------
-
 # A $ before a quote is $'…', elsewhere a character; a # begins a comment only where a word begins.
 TOKEN = re.compile(
     r"""(?P<joined>\\\r?\n) | (?P<blank>[ \t]+ | (?<!\S)\#[^\n]*)
@@ -102,8 +100,6 @@ def _ansi(raw: str) -> str:
     except UnicodeDecodeError:
         return found.decode("utf-8", "replace")
 
-
-# --- curl ----------------------------------------------------------------------------------
 
 FROM_FILE = "The body comes from a file or another program; paste the JSON itself."
 WINDOWS = "This is a command for Windows (^ at line ends); copy it “as cURL (bash)” instead."

@@ -53,8 +53,6 @@ class Provider:
     paths: Mapping[str, str] = {"completions": "/completions", "chat": "/chat/completions"}
     models_path: str | None = "/models"
 
-    # --- what a subclass may change ---
-
     def parser(self, request: CompletionRequest) -> ChunkParser:
         """Reads the chunks of one answer."""
         return ChunkParser()
@@ -74,8 +72,6 @@ class Provider:
     def refused(self, error: ProviderError) -> ProviderError:
         """An answer with an error status, said as this service's users need it."""
         return error
-
-    # --- the request ---
 
     async def stream(
         self, target: Target, request: CompletionRequest
@@ -204,8 +200,6 @@ class Provider:
             if pace is not None and flows and len(payloads) < BURST:
                 await pause(response, pace)
         reader.end()
-
-    # --- questions beside completions ---
 
     async def models(self, target: Target) -> list[str]:
         """Ids, as the service lists them; [] where it has no list. Raises ProviderError."""

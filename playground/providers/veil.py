@@ -69,8 +69,6 @@ class Veil:
         self._strands: dict[tuple[Any, ...], Strand] = {}
         self._hit = False  # something was taken out that came in pieces
 
-    # --- whole values ---
-
     def text(self, text: str) -> str:
         if not self._names:
             return text
@@ -110,8 +108,6 @@ class Veil:
         except (ValueError, RecursionError):
             plain = re.sub(r"\\u00([0-7][0-9a-fA-F])", lambda code: chr(int(code[1], 16)), raw)
         return bool(self._pattern.search(plain))
-
-    # --- an answer that comes in pieces ---
 
     def batch(self, events: list[StreamEvent]) -> list[StreamEvent]:
         """As `events` of each, one after the other; a text is looked through as a whole."""

@@ -42,8 +42,6 @@ HOST = text("HOST", "127.0.0.1")
 PORT = number("PORT", 8000, 1, 65535)
 
 
-# --- Where it is reached -------------------------------------------------------------------
-
 PUBLIC_URL = public_url(HOST, PORT)
 _public = urlsplit(PUBLIC_URL)
 _hostname = _public.hostname or ""
@@ -82,7 +80,6 @@ SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021", "security.W008"]
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 
-# --- People -----------------------------------------------------------------------------------
 
 REQUIRE_TWO_FACTOR = flag("REQUIRE_TWO_FACTOR", False)  # of staff, before the admin site
 # Behind a proxy: the header in which it says whom it speaks for, such as X-Forwarded-For. It has to
@@ -109,7 +106,6 @@ if OIDC:
             "pip install --require-hashes -r requirements-oidc.lock. Or unset OIDC_ISSUER."
         )
 
-# --- Parts ---------------------------------------------------------------------------------
 
 EMBEDDED = flag("EMBEDDED", True)  # the llama.cpp server that comes with the playground
 DRAIN_SECONDS = number("DRAIN_SECONDS", 0, 0, 3600)  # how long a stop waits for running requests
@@ -235,14 +231,12 @@ TEMPLATES = [
     },
 ]
 
-# --- Database and Redis ---------------------------------------------------------------------
 
 DATABASES = {"default": database(text("DATABASE_URL"), DATA_DIR)}
 REDIS_URL = text("REDIS_URL")
 if REDIS_URL:
     parts_of("REDIS_URL", REDIS_URL, ("redis", "rediss", "unix"), "redis://127.0.0.1:6379/0")
 
-# --- Limits, files, language, log ------------------------------------------------------------
 
 DATA_UPLOAD_MAX_MEMORY_SIZE = MAX_BODY + 64 * 1024  # beside the document: token and boundaries
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 1000

@@ -52,9 +52,6 @@ def rate(request: Request, pk: int) -> HttpResponse:
     return _marks(request, _visible(request, pk))
 
 
-# --- Comments ------------------------------------------------------------------------------
-
-
 def _comments(request: Request, run: Run, status: int = 200, **more: object) -> HttpResponse:
     if not request.htmx and "edited" not in more:
         return redirect(f"{run.get_absolute_url()}#comments")
@@ -102,9 +99,6 @@ def comment(request: Request, pk: int) -> HttpResponse:
     return _comments(request, own.run)
 
 
-# --- Own metadata --------------------------------------------------------------------------
-
-
 @require_POST
 def facts(request: Request, pk: int) -> HttpResponse:
     """Set `key` to `value`; or take `remove`, a key, away. One value of a key."""
@@ -122,9 +116,6 @@ def facts(request: Request, pk: int) -> HttpResponse:
     if not request.htmx:
         return redirect(run)
     return render(request, "annotations/_facts.html", context)
-
-
-# --- Labels --------------------------------------------------------------------------------
 
 
 @require_POST

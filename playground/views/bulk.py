@@ -91,9 +91,6 @@ def _refused(request: Request, said: str, kind: str) -> HttpResponse:
     return response
 
 
-# --- What was chosen -----------------------------------------------------------------------
-
-
 def _chosen(request: Request, membership: Membership, kind: str) -> tuple[int, list[int]]:
     """(how many were chosen, the ids of those that one may do this to): of comparisons or runs."""
     if "all" in request.POST:
@@ -151,9 +148,6 @@ def _slices(ids: Sequence[int]) -> Iterator[Sequence[int]]:
 
 def is_id(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) < 19
-
-
-# --- Jobs ----------------------------------------------------------------------------------
 
 
 def _begun(request: Request, job: Job, left: int = 0) -> HttpResponse:

@@ -227,9 +227,6 @@ def step_name(step: date, period: Period) -> str:
     return f"Week of {text}" if period.unit == "week" else text
 
 
-# --- Ranges and bars of one connection -----------------------------------------------------
-
-
 def ranges(rows: Sequence[tuple[Any, Figures]], which: str) -> list[dict[str, Any]]:
     """Each with 5th percentile, median and 95th as places on a scale by powers of ten."""
     found = []

@@ -137,9 +137,6 @@ def _head(run: Run, runs: Sequence[Run], base: Run, only: bool) -> dict[str, Any
     }
 
 
-# --- The table -----------------------------------------------------------------------------
-
-
 def tables(runs: Sequence[Run], base: Run, only: bool) -> list[dict[str, Any]]:
     asked = [run.request_value() for run in runs]
     values = [{**each.values, **each.extra} for each in asked]
@@ -213,9 +210,6 @@ def delta_of(value: Any, start: Any, figure: Figure) -> tuple[str, str]:
     if figure.lower is not None:
         note = "better" if (change < 0) == figure.lower else "worse"
     return ", ".join(parts), note
-
-
-# --- Texts ---------------------------------------------------------------------------------
 
 
 def texts(runs: Sequence[Run], base: Run) -> list[dict[str, Any]]:

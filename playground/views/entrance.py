@@ -75,9 +75,6 @@ def safe_next(request: HttpRequest, there: str) -> str:
     return there if own else reverse("compose")
 
 
-# --- Browsers that have been in -----------------------------------------------------------------
-
-
 def _cookie() -> str:
     return f"{settings.SESSION_COOKIE_NAME}_known"
 
@@ -109,9 +106,6 @@ def remember_device(request: HttpRequest, response: HttpResponse, account: str) 
         httponly=True,
         samesite="Lax",
     )
-
-
-# --- The steps -----------------------------------------------------------------------------
 
 
 def let_in(request: HttpRequest, user: User, how: str, there: str = "") -> HttpResponse:

@@ -51,9 +51,6 @@ def _selection(request: Request, given: QueryDict) -> Selection:
     return Selection.now(typed=typed, mine=mine)
 
 
-# --- Export --------------------------------------------------------------------------------
-
-
 @require_http_methods(["GET", "HEAD", "POST"])
 def export(request: Request) -> HttpResponse:
     """Choose a layout for `q` and `whose`, or for selected rows; with `layout` begin."""
@@ -106,9 +103,6 @@ def _visible(user: User, pk: int) -> Transfer | None:
     return found
 
 
-# --- Import --------------------------------------------------------------------------------
-
-
 @require_http_methods(["GET", "HEAD", "POST"])
 def import_runs(request: Request) -> HttpResponse:
     """Upload `file`. A small one is done here and now, a large one goes on in the background."""
@@ -147,9 +141,6 @@ def _import_page(request: Request, error: str = "") -> HttpResponse:
         "transfers": _transfers(request, Transfer.Kind.IMPORT),
     }
     return render(request, "exchange/import.html", context, status=422 if error else 200)
-
-
-# --- Progress ------------------------------------------------------------------------------
 
 
 def _transfers(request: Request, kind: str) -> Any:

@@ -97,9 +97,6 @@ def facet_url(asked: Asked, name: str, value: str, chosen: bool) -> str:
     return asked.address(q=query.without(asked.typed, parts[0])) if parts else asked.added(term)
 
 
-# --- Completion ----------------------------------------------------------------------------
-
-
 @require_GET
 def complete(request: Request) -> HttpResponse:
     """What may stand where the cursor is: names of filters, or values with their counts."""

@@ -190,9 +190,6 @@ def room_of(run: Run) -> int:
     return min(parallel or settings.RUNS_AT_ONCE, settings.RUNS_AT_ONCE)
 
 
-# --- Cells that have changed ---------------------------------------------------------------
-
-
 @require_GET
 def cells(request: Request) -> HttpResponse:
     """Cells of a grid, each swapped into its own place.

@@ -28,9 +28,6 @@ def shown(runs: Any) -> list[Run]:
     return list(prefetched.order_by("position", "pk"))
 
 
-# --- One run -------------------------------------------------------------------------------
-
-
 @require_GET
 def run(request: Request, pk: int) -> HttpResponse:
     """For htmx only the column; `?all=1` shows very long outputs whole."""

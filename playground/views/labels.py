@@ -14,9 +14,6 @@ from playground.views import Request, membership_of, owner_of
 JOBS_SHOWN = 20
 
 
-# --- The page ------------------------------------------------------------------------------
-
-
 def _page(request: Request, status: int = 200, **more: object) -> HttpResponse:
     membership = membership_of(request)
     seen = Q(run_labels__run__visibility=Visibility.TEAM)

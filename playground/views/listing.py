@@ -96,8 +96,6 @@ def unfold(request: Request, pk: int) -> HttpResponse:
     return render(request, "history/_unfolded.html", context)
 
 
-# --- Preview -------------------------------------------------------------------------------
-
 FIRST_LINES = 600  # characters of prompt and output
 PREVIEWED = 4  # runs of a comparison
 

@@ -46,9 +46,6 @@ def outputs_of(run: Run) -> list[Output]:
     ]
 
 
-# --- Text ----------------------------------------------------------------------------------
-
-
 @require_GET
 def text(request: Request, pk: int) -> HttpResponse:
     """One output as it is, for copying where the page shows only its end: `?choice=0`."""
@@ -71,9 +68,6 @@ def prompt(request: Request, pk: int) -> HttpResponse:
     return render(request, "runs/_prompt.html", context)
 
 
-# --- Markdown ------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Page:
     index: int
@@ -94,9 +88,6 @@ def markdown(request: Request, pk: int) -> HttpResponse:
     ]
     context = {"run": run, "pages": pages, "longest": markdown_reader.LONGEST}
     return render(request, "runs/_markdown.html", context)
-
-
-# --- JSON ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -127,9 +118,6 @@ def _call(call: dict[str, Any]) -> tuple[str, str, Found]:
     if not found.values and arguments:
         found = Found([], found.note.replace("The answer", "What it is called with", 1))
     return str(function.get("name") or ""), str(call.get("id") or ""), found
-
-
-# --- As sent -------------------------------------------------------------------------------
 
 
 @require_GET

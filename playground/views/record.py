@@ -28,9 +28,6 @@ TITLES = {
 }
 
 
-# --- As sent -------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Sent:
     """The request of a run as it left the playground; secrets are only named."""
@@ -96,9 +93,6 @@ def _left_out(run: Run, asked: CompletionRequest) -> list[tuple[str, str]]:
         elif document["values"].get(path) is not None and path not in documents.AUTOMATIC:
             found.append((path, "It was left out in this column."))
     return found
-
-
-# --- What came back ------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -62,9 +62,6 @@ def _panels(user: User) -> list[dict[str, Any]]:
     ]
 
 
-# --- Making one ----------------------------------------------------------------------------
-
-
 def new(request: Request) -> HttpResponse:
     """Of selected `rows`, or of a search `q`, `whose`: as `kind` with a `name`; a panel `together`
     shows all outputs of a prompt at once."""
@@ -116,9 +113,6 @@ def _made(membership: Membership, ids: list[int], asked: Asked, typed: dict[str,
         ids = [pk for pk in ids if pk in fresh]
     queue = Queue.objects.begin(membership, name, ids, asked.typed)
     return reverse("queue", args=[queue.pk])
-
-
-# --- A queue -------------------------------------------------------------------------------
 
 
 def _queue(request: Request, pk: int) -> Queue:

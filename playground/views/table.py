@@ -119,9 +119,6 @@ def _answers(
         yield min(at, prompts - 1), number, Answer(run, choice.text, True, tokens)
 
 
-# --- The page and its CSV ------------------------------------------------------------------
-
-
 @require_GET
 def table(request: Request, pk: int) -> HttpResponse:
     """`?what=tokens` the first tokens of the answers; `?merge=1` " Yes" and "yes" as one."""

@@ -122,9 +122,6 @@ def member(request: Request, pk: int) -> HttpResponse:
     return redirect("team_page")
 
 
-# --- Behind an invitation -------------------------------------------------------------------
-
-
 @login_not_required
 @never_cache
 @sensitive_post_parameters()

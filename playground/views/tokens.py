@@ -138,9 +138,6 @@ def heat(request: Request, pk: int) -> HttpResponse:
     return render(request, "runs/_probabilities.html", context)
 
 
-# --- Going on from an alternative ----------------------------------------------------------
-
-
 async def continue_from(request: Request, pk: int) -> HttpResponse:
     """Start a run that goes on from `alternative` of `token` of `choice` (numbers, as `tokens`
     lists them): {"url"} of its comparison, or {"error"} and nothing was sent."""

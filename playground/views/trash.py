@@ -31,9 +31,6 @@ def visibility(request: Request, pk: int) -> HttpResponse:
     return render(request, "trash/_lock.html", {"comparison": found, "swapped": True})
 
 
-# --- In and out ----------------------------------------------------------------------------
-
-
 def _managed(request: Request, pk: int, *, trashed: bool) -> Comparison:
     membership = membership_of(request)
     found = Comparison.objects.managed_in(membership).filter(deleted_at__isnull=not trashed)
@@ -70,9 +67,6 @@ def purge(request: Request, pk: int) -> HttpResponse:
     """For ever."""
     _managed(request, pk, trashed=True).purge()
     return HttpResponse() if request.htmx else redirect("trash")
-
-
-# --- The page ------------------------------------------------------------------------------
 
 
 class RetentionForm(forms.ModelForm):

@@ -52,9 +52,6 @@ def triage(request: Request) -> JsonResponse:
     )
 
 
-# --- In a queue ----------------------------------------------------------------------------
-
-
 def skip(target: Target) -> Done:
     """Count as reviewed without a rating; with `value` "no" it waits again."""
     skips = target.posted("value") != "no"
@@ -112,9 +109,6 @@ def _member(target: Target, typed: str) -> User:
     if member is None:
         raise Http404
     return member
-
-
-# --- The rows as they are now --------------------------------------------------------------
 
 
 def drawn(target: Target) -> dict[str, str]:
