@@ -51,7 +51,7 @@ class Store:
     def write(self, items: Sequence[Item]) -> Stored:
         """In one transaction; where the database refuses something, run by run."""
         try:
-            with writing():
+            with writing(behind=True):
                 return self._write(items)
         except (DataError, IntegrityError):
             if len(items) == 1:

@@ -78,7 +78,7 @@ class BlockQuerySet(models.QuerySet["Block"]):
         near = due.filter(team_id=first.team_id, size=first.size)
         blocks = list(near.filter(quarter__gte=begin, quarter__lt=end).order_by("pk"))
         summed = list(_summed(first.team_id, first.size, [block.quarter for block in blocks]))
-        with writing():
+        with writing(behind=True):
             same = self.filter(pk__in=[block.pk for block in blocks]).select_for_update()
             versions = dict(same.values_list("pk", "version"))
             if versions != {block.pk: block.version for block in blocks}:

@@ -73,7 +73,7 @@ class SearchTextQuerySet(models.QuerySet["SearchText"]):
         return len(found)
 
     def _store_all(self, entries: Sequence[Entry]) -> None:
-        with writing():
+        with writing(behind=True):
             self._put(entries)
 
     def _put(self, entries: Sequence[Entry]) -> None:

@@ -58,7 +58,7 @@ class StaleQuerySet(models.QuerySet["Stale"]):
         for model in found:  # read before others wait for it
             rows: Any = model._default_manager
             list(rows.filter(team_id=oldest.team_id, quarter__in=quarters).values_list())
-        with writing(None if step else _pace):
+        with writing(None if step else _pace, behind=True):
             taken = sum(self.filter(pk__in=part).delete()[0] for part in parts(ids, 500))
             if taken != len(ids):
                 transaction.set_rollback(True)
