@@ -73,6 +73,13 @@ def test_variables_of_the_image_and_of_compose_are_settings() -> None:
     assert ours <= settings(), ours - settings()
 
 
+def test_every_variable_is_in_the_documents() -> None:
+    names = ("README.md", "docs/deployment.md", "docs/security.md")
+    text = "\n".join((ROOT / name).read_text(encoding="utf-8") for name in names)
+    assert len(settings()) > 25
+    assert [name for name in settings() if not re.search(rf"`{name}[`=]", text)] == []
+
+
 # --- compose.yaml ---------------------------------------------------------------------------
 
 
