@@ -9,6 +9,7 @@ from django.test import AsyncClient, Client
 
 from playground import documents, panel, reference
 from playground.building import Built, build
+from playground.completion import CompletionRequest
 from playground.inputs import Given
 from playground.models import Connection, Run, User
 from playground.parameters import PARAMETERS, Api
@@ -74,14 +75,21 @@ def test_the_form_makes_its_request(connection: Connection, operation: str) -> N
     assert "top_k is not sent" in built(connection, operation, top_k="1").warnings[0]
 
 
+async def ran(
+    runner: Runner, user: User, connection: Connection, **values: str
+) -> tuple[CompletionRequest, Run]:
+    request = built(connection, **values).request
+    assert request
+    [run] = await run_all(runner, user, [(connection, request)])
+    return request, run
+
+
 @pytest.mark.django_db(transaction=True)
 async def test_it_runs_and_is_kept(
     runner: Runner, bob: User, connection: Connection, provider: FakeProvider
 ) -> None:
     provider.reply_with(words(3))
-    request = built(connection, max_tokens="5").request
-    assert request
-    [run] = await run_all(runner, bob, [(connection, request)])
+    request, run = await ran(runner, bob, connection, max_tokens="5")
     assert (run.status, run.provider) == ("completed", "fifth")
     assert next(iter(run.choices.all())).text == "w0 w1 w2 "
     assert provider.posts[0].json["max_new_tokens"] == 5
@@ -99,9 +107,7 @@ async def test_its_quirk_is_a_failure_in_words(
 ) -> None:
     fault = json.dumps({"fault": "The fifth wheel came off."})
     provider.reply_with(Reply(pieces=[f"data: {fault}\n\n".encode()]))
-    request = built(connection).request
-    assert request
-    [run] = await run_all(runner, bob, [(connection, request)])
+    _, run = await ran(runner, bob, connection)
     assert (run.status, run.error_kind) == ("failed", "upstream_error")
     assert run.error_message == "The fifth wheel came off."
 
@@ -111,9 +117,7 @@ async def test_its_run_is_in_the_history(
     runner: Runner, bob: User, connection: Connection, provider: FakeProvider
 ) -> None:
     provider.reply_with(words(3))
-    request = built(connection, max_tokens="5").request
-    assert request
-    [run] = await run_all(runner, bob, [(connection, request)])
+    _, run = await ran(runner, bob, connection, max_tokens="5")
     browser = AsyncClient()
     await browser.aforce_login(bob)
     page = (await browser.get(run.get_absolute_url())).content.decode()

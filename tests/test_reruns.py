@@ -105,6 +105,16 @@ async def post(client: AsyncClient, **form: Any) -> Any:
     )
 
 
+async def two_columns(
+    client: AsyncClient, connection: Connection, runner: Runner
+) -> tuple[list[dict[str, Any]], Comparison, list[Run]]:
+    """What was posted, and what has become of it."""
+    columns = [{"connection": connection.pk, "model": each, "id": each} for each in "ab"]
+    await post(client, **document(*columns))
+    first = await sync_to_async(Comparison.objects.get)()
+    return columns, first, await finished(runner, first.pk)
+
+
 @pytest.mark.django_db(transaction=True)
 async def test_one_column_runs_into_the_comparison_and_the_others_stay(
     async_client: AsyncClient,
@@ -115,10 +125,7 @@ async def test_one_column_runs_into_the_comparison_and_the_others_stay(
 ) -> None:
     provider.reply_with(words(2, None))
     await async_client.aforce_login(alice)
-    columns = [{"connection": connection.pk, "model": each, "id": each} for each in "ab"]
-    await post(async_client, **document(*columns))
-    first = await sync_to_async(Comparison.objects.get)()
-    a, b = await finished(runner, first.pk)
+    columns, first, (a, b) = await two_columns(async_client, connection, runner)
     changed = document(*columns, prompt="Hi", only=1, into=first.pk, replaces=b.pk)
     changed["columns"][1]["values"] = {"temperature": "0.25"}
     changed["columns"][0]["connection"] = 0  # what is wrong with another column is no matter
@@ -146,10 +153,7 @@ async def test_where_columns_moved_all_outputs_are_drawn_in_the_new_order(
 ) -> None:
     provider.reply_with(words(2, None))
     await async_client.aforce_login(alice)
-    columns = [{"connection": connection.pk, "model": each, "id": each} for each in "ab"]
-    await post(async_client, **document(*columns))
-    first = await sync_to_async(Comparison.objects.get)()
-    a, b = await finished(runner, first.pk)
+    columns, first, (a, b) = await two_columns(async_client, connection, runner)
     moved = document(*columns[::-1], prompt="Hi", only=0, into=first.pk, replaces=b.pk)
     answer = await post(async_client, **moved)
     assert "HX-Retarget" not in answer.headers
