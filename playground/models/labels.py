@@ -16,7 +16,8 @@ def clean_label(text: str) -> str:
     """NFC, trimmed, inner white space as one blank; ValidationError where nothing is left."""
     label = " ".join(unicodedata.normalize("NFC", text).split())
     if not label or len(label) > LONGEST or label != storable(label):
-        raise ValidationError(f"A label has 1 to {LONGEST} characters: “{label[:30]}”.")
+        said = f"“{label[:30]}” is none" if label else "write one first"
+        raise ValidationError(f"A label has 1 to {LONGEST} characters; {said}.")
     return label
 
 
