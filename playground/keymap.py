@@ -85,6 +85,7 @@ REVIEW = (
     Command("Equal, both bad", (("0",), ("-",))),
     Command("Skip", (("S",),)),
     Command("Names are given away", (("G",),)),
+    Command("Write a note", (("N",),)),
 )
 SECTIONS = (
     ("Anywhere", ANYWHERE),

@@ -39,7 +39,7 @@ FILTERS = {
     "rating": "1 to 5, with >, >=, <, <= or =",
     "param": "a parameter that was sent: param:temperature>0.5, param:seed",
     "meta": "metadata and own values: meta:finish_reason=length",
-    "after": "from the start of a day on: 2026-11-20, today, yesterday, 7d",
+    "after": "from the start of a day on: 2026-11-20, today, yesterday, thursday, 7d",
     "before": "before the start of a day",
     "on": "on a day",
 }
@@ -223,9 +223,14 @@ def _number(text: str) -> float | None:
     return number if abs(number) < float("inf") else None
 
 
+WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+
+
 def read_day(text: str, today: date) -> date:
     """Raises ValueError with the sentence to show."""
     words = {"today": 0, "yesterday": 1}
+    for number, name in enumerate(WEEKDAYS):  # the last one that has begun
+        words[name] = words[name[:3]] = (today.weekday() - number) % 7
     days = re.fullmatch(r"(\d{1,4})d", text, re.ASCII)
     try:
         if text.lower() in words or days:
@@ -236,7 +241,7 @@ def read_day(text: str, today: date) -> date:
                 return found
     except (ValueError, OverflowError):
         pass
-    raise ValueError(f"“{text}” is no day: write 2026-11-20, today, yesterday or 7d.")
+    raise ValueError(f"“{text}” is no day: write 2026-11-20, today, yesterday, thursday or 7d.")
 
 
 def term(name: str, value: str) -> str:

@@ -576,6 +576,26 @@ def test_the_votes_come_as_csv_without_formulas(client: Client, alice: User, bob
     assert found["run_a"] == str(made[0].pk)
 
 
+def test_a_note_goes_with_the_vote_and_is_read_once_the_names_are_known(
+    client: Client, panel: Panel, bob: User
+) -> None:
+    client.force_login(bob)
+    client.get(reverse("panel", args=[panel.pk]))
+    address, place = reverse("vote", args=[panel.pk]), {"place": "1"}
+    client.post(address, {**place, "vote": "1", "note": " =1+1 is\r\n<b>short</b>\0 "})
+    page = client.post(address, {"vote": "u"}, headers={"HX-Request": "true"}).content.decode()
+    assert "=1+1 is\n&lt;b&gt;short&lt;/b&gt;\ufffd</textarea>" in page
+    client.post(address, {**place, "vote": "1", "note": "=1+1 is\n<b>short</b>"})
+    result_of(client, panel, bob)
+    client.post(address, {**place, "vote": "2", "note": "later"})  # it is final
+    ballot = Ballot.objects.exclude(note="").get()
+    position = ballot.round.position
+    page = client.get(reverse("panel_round", args=[panel.pk, position])).content.decode()
+    assert "&lt;b&gt;short&lt;/b&gt;" in page
+    [row] = csv.DictReader(io.StringIO(votes_table(client, panel)))
+    assert row["note"].startswith("'=1+1")
+
+
 def test_a_pair_whose_run_is_in_the_trash_is_neither_judged_nor_counted(
     client: Client, panel: Panel, runs: list[Run], bob: User
 ) -> None:

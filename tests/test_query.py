@@ -67,6 +67,8 @@ def test_text(typed: str, words: tuple[str, ...], literals: tuple[str, ...]) -> 
         ("before:today", Filter("before", "today", day=TODAY)),
         ("on:yesterday", Filter("on", "yesterday", day=date(2026, 11, 28))),
         ("after:7d", Filter("after", "7d", day=date(2026, 11, 22))),
+        ("after:Thursday", Filter("after", "Thursday", day=date(2026, 11, 26))),
+        ("on:sun", Filter("on", "sun", day=date(2026, 11, 29))),
     ],
 )
 def test_filters(typed: str, expected: Filter) -> None:

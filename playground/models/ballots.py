@@ -13,10 +13,13 @@ from django.db import models, transaction
 from django.db.models import Exists, F, OuterRef, Q
 from django.utils import timezone
 
+from playground.completion import storable
 from playground.models.panels import LETTERS, Entry, Panel, Round
 from playground.models.runs import Run
 from playground.models.seen import Seen
 from playground.models.teams import Membership, User
+
+LONGEST_NOTE = 2_000  # characters
 
 _shuffle = random.SystemRandom()
 
@@ -111,6 +114,7 @@ class Ballot(models.Model):
     aside = models.CharField(max_length=6, choices=Aside, blank=True)  # why it does not count
     named = models.BooleanField(default=False)  # an output gives its name away
     voted_at = models.DateTimeField(null=True)
+    note = models.TextField(blank=True)  # the judge's own words, shown with the names
 
     class Meta:
         ordering = ["place"]
@@ -160,6 +164,15 @@ class Ballot(models.Model):
             self.named = named
             self.save(update_fields=["named"])
         return judge.revealed_at is None
+
+    @transaction.atomic
+    def write(self, note: str) -> None:
+        """Not once it is final."""
+        judge = Judge.objects.select_for_update().get(pk=self.judge_id)
+        kept = storable(note.replace("\r\n", "\n")).strip()[:LONGEST_NOTE]
+        if judge.revealed_at is None and kept != self.note:
+            self.note = kept
+            self.save(update_fields=["note"])
 
     def _aside(self, user: User) -> str:
         runs = Run.objects.filter(pk__in=self.round.run_ids)

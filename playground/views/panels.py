@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
 from playground.models import Ballot, Judge, Membership, Panel
-from playground.models.ballots import last_vote
+from playground.models.ballots import LONGEST_NOTE, last_vote
 from playground.models.panels import LETTERS
 from playground.views import Request, membership_of
 
@@ -46,7 +46,13 @@ def judged(
     open_ones = ballots.filter(value="")
     ballot = ballot or open_ones.first()
     total, left = ballots.count(), open_ones.count()
-    context = {"panel": found, "total": total, "done": total - left, "ballot": ballot}
+    context = {
+        "longest": LONGEST_NOTE,
+        "panel": found,
+        "total": total,
+        "done": total - left,
+        "ballot": ballot,
+    }
     if ballot is not None:
         shown = ballot.shown
         context |= {
@@ -86,10 +92,12 @@ def _ballot(request: Request, judge: Judge, membership: Membership) -> Ballot:
 @require_POST
 def vote(request: Request, pk: int) -> HttpResponse:
     """`vote`: 1 the first from the left, 2 the second…; 0 a tie, - all bad, s skip, u undo the
-    last, g an output names its model; `place`: of the ballot."""
+    last, g an output names its model; `place`: of the ballot, `note`: on it."""
     found, membership = panel_of(request, pk)
     judge = Judge.objects.of(found, request.user)
     said = request.POST.get("vote", "")
+    if "note" in request.POST:
+        _ballot(request, judge, membership).write(request.POST["note"])
     shown = None
     if said == "u":
         shown = last_vote(judge, membership)

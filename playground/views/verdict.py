@@ -160,7 +160,7 @@ def votes_csv(request: Request, pk: int) -> HttpResponse:
     letters = LETTERS[: max((each.size for each in rounds.values()), default=2)]
     head = [found.noun, "prompt", "judge", "vote", "preferred", "over", *letters]
     head += [f"run_{letter}" for letter in letters]
-    rows: list[list[object]] = [[*head, "shown", "counts", "set_aside", "voted_at"]]
+    rows: list[list[object]] = [[*head, "shown", "counts", "set_aside", "voted_at", "note"]]
     for counted in (True, False):
         for vote in votes_of(found, membership, counted=counted):
             one = rounds[vote.round.position]
@@ -181,4 +181,5 @@ def _cells(vote: Ballot, one: Round, width: int) -> list[object]:
 
 
 def _why(vote: Ballot) -> list[object]:
-    return [vote.get_aside_display(), vote.voted_at.isoformat() if vote.voted_at else ""]
+    when = vote.voted_at.isoformat() if vote.voted_at else ""
+    return [vote.get_aside_display(), when, vote.note]

@@ -1,13 +1,15 @@
 /* Judging by keyboard: 1 the first from the left, 2 the second and so on, 0 or = a tie, - or b all
-   bad, s skip, u undo, g an output names its model. By the character typed; off while typing, in dialogs and with a modifier. */
+   bad, s skip, u undo, g an output names its model, n a note (Escape leaves it). By the character typed; off while typing, in dialogs and with a modifier. */
 (() => {
   const ALSO = { "=": "0", b: "-" };
   let busy = false;
   const form = () => document.querySelector("[data-ballot]");
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || event.repeat) return;
+    if (event.key === "Escape" && event.target.id === "ballot-note") { event.target.blur(); return; }
     if (event.target.closest?.("input, textarea, select, dialog, [contenteditable], [popover]") || document.querySelector("dialog[open]")) return;
-    const key = ALSO[event.key] || event.key;
+    const key = ALSO[event.key] || event.key, note = document.getElementById("ballot-note");
+    if (key === "n" && note) { event.preventDefault(); note.focus(); return; }
     if (!/^[0-9sug-]$/.test(key)) return;
     const button = form()?.querySelector(`[name=vote][value="${key}"]`);
     if (!button || button.disabled) return;

@@ -242,12 +242,18 @@ def test_a_blind_panel_with_two_judges_by_keyboard_alone(
     first.keyboard.press("u")
     expect(first.locator("[data-ballot-title]")).to_have_text("Pair 4 of 4")
     first.keyboard.press("0")
+    second.keyboard.press("n")
+    second.keyboard.type("Too 1ong")  # no vote while typing
+    second.keyboard.press("Escape")
     judge_all(second, "LL0s")
 
     for page in (first, second):
         tab_to(page, "Reveal the names")
         page.keyboard.press("Enter")
         page.wait_for_url("**/result/", timeout=60_000)  # the ranking is a program of its own
+    assert [
+        row["note"] for row in server.rows("SELECT note FROM playground_ballot WHERE note <> ''")
+    ] == ["Too 1ong"]
     first.reload(timeout=60_000)
     ranking = first.locator(".ranking tbody tr")
     expect(ranking.first).to_contain_text("beta-9b")
