@@ -40,6 +40,7 @@ COMPOSE = (
     Command("Append the output to the prompt and go on", (("Alt", "A"),), "append", "arrow-down"),
     Command("Undo the last generation in the prompt", (("Alt", "Z"),), "undo-generation", "reset"),
     Command("Preview the next tokens", (("Alt", "G"),), "ghost", "branch"),
+    Command("Take the preview; a word of it", (("Tab",), ("Ctrl", "→"))),
     Command("Add a column", (("Alt", "C"),), "add-column", "plus"),
     Command("Close this column", (("Alt", "W"),)),
     Command("Column 1 to 9", (("Alt", "1"),)),

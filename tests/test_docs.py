@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+from playground import keymap
+
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -106,3 +108,13 @@ def test_every_test_and_setting_of_the_security_table_exists() -> None:
             assert setting in program, (name, setting)
     chapters = {int(number) for row in rows for number in re.findall(r"V(\d+)", row.split("|")[1])}
     assert chapters == set(range(1, 18))
+
+
+def test_every_key_of_the_guides_is_in_the_keymap() -> None:
+    commands = [command for _, section in keymap.SECTIONS for command in section]
+    known = {"+".join(keys) for command in commands for keys in command.keys}
+    for document in ROOT.glob("docs/guide/*.md"):
+        text = document.read_text(encoding="utf-8")
+        named = set(re.findall(r"\b(?:Alt|Ctrl|Shift)\+(?:Enter|[A-Z→])", text))
+        named |= set(re.findall(r"`([A-Z?0-9-]|Shift\+[A-Z])`", text))
+        assert named <= known, (document.name, named - known)
