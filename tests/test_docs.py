@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 from playground import keymap
+from tests.browser.pictures import FOLDER, PICTURES
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -29,6 +30,19 @@ def test_every_yes_beside_other_tools_links_a_test_that_exists() -> None:
     for row in rows:
         [(name, path)] = re.findall(r"\[`(test_\w+)`\]\(\.\./(tests/[\w/.]+)\)", row.split("|")[2])
         assert f"def {name}(" in (ROOT / path).read_text(encoding="utf-8"), row
+
+
+def test_the_pictures_of_the_documents_are_light_and_each_is_shown() -> None:
+    shown = set()
+    for document in (ROOT / "README.md", *ROOT.glob("docs/**/*.md")):
+        text = document.read_text(encoding="utf-8")
+        for path in re.findall(r"""(?:src|srcset)="([^"]+\.png)"|\]\(([^)]+\.png)\)""", text):
+            shown.add((document.parent / "".join(path)).resolve())
+    there = {path.resolve() for path in ROOT.glob("docs/pictures/*")}
+    assert shown == there == {FOLDER / f"{name}.png" for name in PICTURES}
+    sizes = [path.stat().st_size for path in there]
+    assert max(sizes) <= 200_000
+    assert sum(sizes) <= 1_500_000
 
 
 ARCHITECTURE = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")

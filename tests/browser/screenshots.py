@@ -1,12 +1,14 @@
 """Every page, state, width and theme as a picture, for the eye: `make screenshots`.
 
-    python -m tests.browser.screenshots [FOLDER] [--axe] [--only compose-idle]
+    python -m tests.browser.screenshots [FOLDER] [--axe] [--only compose-idle | --pictures]
 
+The best of them are copied into docs/pictures, and with `--pictures` no others are taken.
 Starts a playground of its own with a backend that works and one that does not. With `--axe`,
 every picture's page is checked too and what breaks a rule is printed.
 """
 
 import argparse
+import dataclasses
 import re
 import sys
 import tempfile
@@ -19,7 +21,7 @@ from urllib.parse import urljoin
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, BrowserContext, Error, Page, sync_playwright
 
-from tests.browser import around, past, reviewed, sweeps
+from tests.browser import around, past, pictures, reviewed, sweeps
 from tests.browser.conftest import ARGUMENTS, chromium_path
 from tests.browser.steps import number, parameters
 from tests.fake_provider import (
@@ -514,11 +516,12 @@ def import_refused(page: Page, root: str) -> None:
     page.click("form .btn--primary")
 
 
-PROBABLE = (
-    "llama_stream_logprobs_words",
-    "vllm_legacy_logprobs_words",
-    "llama_stream_logprobs_warm",
-)
+# Models by the recorded answers that they give.
+PROBABLE = {
+    "kingfisher-135m": "llama_stream_logprobs_words",
+    "kingfisher-7b": "vllm_legacy_logprobs_words",
+    "kingfisher-135m-warm": "llama_stream_logprobs_warm",
+}
 
 
 # The login comes last: it ends the session of its browser.
@@ -627,6 +630,7 @@ def shoot(
     folder: Path,
     only: str,
     axe: bool,
+    few: bool,
     forget: Callable[[], object],
 ) -> int:
     problems = 0
@@ -642,7 +646,9 @@ def shoot(
             page.on("console", lambda m: print(m.type, m.text) if m.type == "error" else None)
             page.on("pageerror", lambda error: print("page error", error))
             for name, go in STATES.items():
-                if only and not re.search(only, name):
+                if not re.search(only, name):
+                    continue
+                if few and not pictures.wanted(name, width, theme):
                     continue
                 title = f"{name}-{width}-{theme}"
                 page.goto("about:blank")  # the page before writes its draft as it goes
@@ -677,6 +683,17 @@ def entry(rate: float, times: int) -> Reply:
         pieces += [1 / rate, text_event(word)]
     ending = [piece for piece in word_pieces(0, prompt_tokens=58) if isinstance(piece, bytes)]
     return Reply(pieces=[*pieces, *ending])
+
+
+def by(model: str, reply: Reply) -> Reply:
+    """The reply as that model's own: a backend that answers with another one is warned of."""
+    name = f'\\1"{model}"'.encode()
+    pieces = [
+        each if isinstance(each, float) else re.sub(rb'("model":\s*)"[^"]*"', name, each)
+        for each in reply.pieces  # type: ignore[union-attr]
+    ]
+    headers = {each: reply.headers[each] for each in reply.headers if each != "content-length"}
+    return dataclasses.replace(reply, headers=headers, pieces=pieces)
 
 
 def tokenized(request: Received) -> Reply:
@@ -773,6 +790,7 @@ def main() -> int:
     parser.add_argument("folder", type=Path, nargs="?", default=Path("build/screenshots"))
     parser.add_argument("--only", default="", help="states whose name holds this")
     parser.add_argument("--axe", action="store_true")
+    parser.add_argument("--pictures", action="store_true", help="those of the documents alone")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     with (
@@ -784,22 +802,22 @@ def main() -> int:
     ):
         works.models = ["field-guide-7b", "field-guide-1b"]
         works.reply_with(
-            lambda request: (
-                entry(20.0, 9) if request.json.get("max_tokens") == 400 else entry(200.0, 1)
+            lambda request: by(
+                request.json["model"],
+                entry(20.0, 9) if request.json.get("max_tokens") == 400 else entry(200.0, 1),
             )
         )
         works.on_path("/tokenize", tokenized)
         works.on_path("/detokenize", detokenized)
         works.on("tool-caller", called())
         works.on("matrix", four())
-        for name in PROBABLE:
-            works.on(name, transcript(name))
-        works.on("writer", guide(GUIDE))
-        works.on("steady", entry(40.0, 2))
+        for name, recorded in PROBABLE.items():
+            works.on(name, by(name, transcript(recorded)))
+        works.on("writer", by("writer", guide(GUIDE)))
+        works.on("steady", by("steady", entry(40.0, 2)))
         works.on("halting", halting())
-        works.on(
-            "writer-2", guide(GUIDE.replace("vivid", "bright").replace("Often gone", "It is gone"))
-        )
+        other = GUIDE.replace("vivid", "bright").replace("Often gone", "It is gone")
+        works.on("writer-2", by("writer-2", guide(other)))
         refusal = "body.temperature: ensure this value is less than or equal to 1"
         broken.reply_with(error_reply(422, {"detail": [{"loc": ["body"], "msg": refusal}]}))
         server.connect("local", works.url, "--model", "field-guide-7b")
@@ -820,10 +838,13 @@ def main() -> int:
             options.folder,
             options.only,
             options.axe,
+            options.pictures,
             # Every picture begins with an empty form.
             lambda: server.rows("DELETE FROM playground_draft RETURNING id"),
         )
         browser.close()
+    if options.pictures or not options.only:
+        pictures.keep(options.folder)
     print(f"The pictures are in {options.folder}.")
     return 1 if problems else 0
 
