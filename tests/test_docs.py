@@ -132,3 +132,14 @@ def test_every_key_of_the_guides_is_in_the_keymap() -> None:
         named = set(re.findall(r"\b(?:Alt|Ctrl|Shift)\+(?:Enter|[A-Z→])", text))
         named |= set(re.findall(r"`([A-Z?0-9-]|Shift\+[A-Z])`", text))
         assert named <= known, (document.name, named - known)
+
+
+def test_every_word_of_the_page_that_the_guides_quote_is_on_a_page() -> None:
+    code = "\n".join(
+        path.read_text(encoding="utf-8")
+        for pattern in ("templates/**/*.html", "static/js/*.js", "playground/**/*.py")
+        for path in ROOT.glob(pattern)
+    )
+    for document in ROOT.glob("docs/guide/*.md"):
+        for words in re.findall(r"“([A-Z][^”]+)”", document.read_text(encoding="utf-8")):
+            assert words in code, (document.name, words)
