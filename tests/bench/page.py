@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from playwright.sync_api import BrowserContext, CDPSession, Page, sync_playwright
+from playwright.sync_api import BrowserContext, CDPSession, Page, sync_playwright, expect
 
 from tests.bench.streams import clock, served
 from tests.browser.conftest import ARGUMENTS, chromium_path
@@ -61,10 +61,8 @@ def stream(page: Page, session: CDPSession, address: str, seconds: float) -> dic
     before = metrics(session)
     page.goto(address)
     page.wait_for_selector("[data-run][data-status=completed]", timeout=(seconds + 120) * 1000)
-    page.wait_for_function(
-        "!document.querySelector('[data-status=queued], [data-status=running]')",
-        timeout=(seconds + 120) * 1000,
-    )
+    live = page.locator("[data-status=queued], [data-status=running]")
+    expect(live).to_have_count(0, timeout=(seconds + 120) * 1000)
     after = metrics(session)
     names = ("TaskDuration", "ScriptDuration", "LayoutDuration", "RecalcStyleDuration")
     return {name: after[name] - before[name] for name in names} | {

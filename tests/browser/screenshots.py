@@ -657,8 +657,8 @@ def shoot(
                     page.wait_for_timeout(300)
                 try:
                     go(page, root)
-                except Error as error:  # the other pictures are made all the same
-                    print(f"{title}: not reached: {error.message.splitlines()[0]}")
+                except (Error, AssertionError) as error:  # the other pictures are made all the same
+                    print(f"{title}: not reached: {str(error).splitlines()[0]}")
                     problems += 1
                 page.wait_for_timeout(300)
                 page.screenshot(path=folder / f"{title}.png")

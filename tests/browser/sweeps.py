@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from tests.browser.steps import number, parameters
 from tests.fake_provider import CREATED, FakeProvider, Received, Reply, json_reply, text_event
@@ -96,7 +96,7 @@ def grid(page: Page, root: str) -> None:
     number(page, "temperature", "0..1/0.2")
     number(page, "top_p", "0.2, 0.4, 0.6, 0.8, 1")
     _press(page, 30)
-    page.wait_for_function("!document.querySelector('.grid [aria-busy]')", timeout=60_000)
+    expect(page.locator(".grid [aria-busy]")).to_have_count(0, timeout=60_000)
     _shown(page)
 
 
@@ -119,7 +119,7 @@ def repeats(page: Page, root: str) -> None:
     page.fill("#repeat", "10")
     _press(page, 20, "")
     page.wait_for_selector(".same >> nth=1", timeout=60_000)
-    page.wait_for_function("!document.querySelector('.grid [aria-busy]')", timeout=60_000)
+    expect(page.locator(".grid [aria-busy]")).to_have_count(0, timeout=60_000)
     _shown(page)
 
 
@@ -144,7 +144,7 @@ def _rows(page: Page, root: str) -> None:
         row.evaluate("each => { each.closest('[data-group]').open = true; }")
         row.locator("[data-control]:not([hidden]) [data-box]").fill("5")
     _press(page, 6)
-    page.wait_for_function("!document.querySelector('.grid [aria-busy]')", timeout=60_000)
+    expect(page.locator(".grid [aria-busy]")).to_have_count(0, timeout=60_000)
     page.click("text=As a table")
     page.wait_for_selector(".gridwrap--page")
 
