@@ -136,8 +136,10 @@ class Team:
     def add(self, count: int = 1) -> None:
         """More processes, and nginx is told."""
         new = [Server(self.folder / "data", **self.environment) for _ in range(count)]
+        if not self.servers:
+            new[0].start()  # makes the database; the others would wait for it
         with ThreadPoolExecutor() as pool:
-            list(pool.map(lambda server: server.start(), new))
+            list(pool.map(lambda server: server.start(), new[not self.servers :]))
         self.servers += new
         self.proxy.serve([server.port for server in self.running])
 

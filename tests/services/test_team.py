@@ -17,7 +17,7 @@ from tests.server import Person, Server, document, fake_process
 from tests.services.team import Team, team, until
 
 STREAMS = 150
-WORDS = 240
+WORDS = 300
 RATE = 20.0  # words a second of each stream
 WANTED = "".join(f"w{i} " for i in range(WORDS))
 
@@ -35,7 +35,12 @@ def fake() -> Iterator[str]:
         yield url
 
 
-@pytest.fixture(scope="module", params=[3])
+# Each test names its processes, so that the two installs live one after the other.
+two_and_four = pytest.mark.parametrize("playground", [2, 4], indirect=True)
+four = pytest.mark.parametrize("playground", [4], indirect=True)
+
+
+@pytest.fixture(scope="module")
 def playground(
     request: pytest.FixtureRequest,
     tmp_path_factory: pytest.TempPathFactory,
@@ -75,10 +80,10 @@ def agrees(playground: Team, follower: Follower) -> bool:
     )
 
 
-def test_started_at_one_watched_at_another_stopped_at_a_third(
-    playground: Team, person: Person
-) -> None:
-    first, second, third = playground.servers
+@two_and_four
+def test_started_at_one_watched_and_stopped_at_others(playground: Team, person: Person) -> None:
+    """With two processes it is watched at both, and stopped at the one that does not own it."""
+    first, *_, second, third = [playground.servers[0], *playground.servers]
     column = {"connection": connection(playground)}
     form = document(column, column, prompt="rate=20 n=2000")
     _, runs = playground.at(person, first).run(form)
@@ -109,8 +114,9 @@ def test_started_at_one_watched_at_another_stopped_at_a_third(
         assert follower.connections == 1
 
 
+@two_and_four
 def test_what_is_noted_at_one_is_read_at_another(playground: Team, person: Person) -> None:
-    first, second, third = playground.servers
+    first, third, *_, second = [*playground.servers[:2], *playground.servers]
     form = document({"connection": connection(playground)}, prompt="rate=100 n=5 zebrafish")
     _, [run] = playground.at(person, first).run(form)
     until(lambda: playground.rows("SELECT 1 FROM playground_run WHERE status = 'completed'"))
@@ -122,8 +128,9 @@ def test_what_is_noted_at_one_is_read_at_another(playground: Team, person: Perso
     until(lambda: "zebrafish" in person.http.get(f"{playground.url}/history/?q=zebrafish").text)
 
 
+@four
 def test_who_watches_at_another_process_is_named(playground: Team, person: Person) -> None:
-    first, second, third = playground.servers
+    first, second, third, _ = playground.servers
     done = first.manage("shell", "-v", "0", "-c", PEOPLE)
     assert done.returncode == 0, done.stderr
     bob = playground.person("bob")
@@ -160,6 +167,7 @@ def test_who_watches_at_another_process_is_named(playground: Team, person: Perso
     asyncio.run(come_and_go())
 
 
+@four
 def test_words_come_through_nginx_one_by_one(playground: Team, person: Person) -> None:
     """Neither buffered nor compressed: each word is a message of its own."""
     form = document({"connection": connection(playground)}, prompt="rate=4 n=16")
@@ -179,10 +187,11 @@ def test_words_come_through_nginx_one_by_one(playground: Team, person: Person) -
     assert follower.messages >= 10
 
 
+@four
 def test_a_burst_reaches_a_slow_reader_at_another_process_whole(
     playground: Team, person: Person
 ) -> None:
-    first, second, _ = playground.servers
+    first, second, *_ = playground.servers
     form = document({"connection": connection(playground)}, prompt="n=20000")
     _, [run] = playground.at(person, first).run(form)
     url = f"ws://127.0.0.1:{second.port}/ws/"
@@ -194,6 +203,7 @@ def test_a_burst_reaches_a_slow_reader_at_another_process_whole(
     assert row["text"] == wanted
 
 
+@four
 def test_one_who_waits_for_the_database_keeps_nobody_waiting(
     playground: Team, person: Person
 ) -> None:
@@ -230,6 +240,7 @@ def test_one_who_waits_for_the_database_keeps_nobody_waiting(
     assert agrees(playground, follower)
 
 
+@four
 def test_a_process_that_is_told_to_stop_finishes_what_it_has_and_takes_nothing_new(
     playground: Team, person: Person
 ) -> None:
@@ -265,6 +276,7 @@ def refuses(server: Server) -> bool:
         return probe.connect_ex(("127.0.0.1", server.port)) != 0
 
 
+@four
 def test_clients_that_vanish_leave_nothing_behind(playground: Team, person: Person) -> None:
     form = document({"connection": connection(playground)}, prompt="rate=10 n=50")
     _, [run] = person.run(form)
@@ -296,6 +308,7 @@ def redis_channels(playground: Team) -> list[tuple[str, int]]:
         return [(name.decode(), count) for name, count in client.pubsub_numsub(*names)]
 
 
+@two_and_four
 def test_no_transcript_is_wrong_when_one_process_is_killed_and_one_is_added(
     playground: Team, person: Person
 ) -> None:
@@ -312,7 +325,7 @@ def test_no_transcript_is_wrong_when_one_process_is_killed_and_one_is_added(
             seed=10 * copy + position,
         )
         for position, group in enumerate(groups)
-        for copy in range(3)
+        for copy in range(4)
     ]
     victim = playground.servers[0]
     assert victim.process
