@@ -19,6 +19,7 @@ from playground.reaper import Reaper
 
 logger = logging.getLogger(__name__)
 
+REAP_BEATS = 2  # between two looks for processes that are gone
 INDEX_BEATS = 10  # between two looks for runs that are not in the search index
 PAUSE = 0.1  # seconds between two batches of them
 STOPPED = Ending(RunStatus.CANCELLED)
@@ -62,18 +63,19 @@ class Heartbeat:
     def beat(self) -> None:
         close_old_connections()
         self._process.beat()
-        wanted = Run.objects.live_of(self._process).exclude(cancel_requested_at=None)
-        for run in wanted.only("pk", "comparison_id"):
-            self._background.call(self._soon, self._close, [run], STOPPED)
-        if items := self._reaper.reap():
-            self._background.call(hub.publish, items)
-        self.look_around()
-        self._beats += 1
-        if self._beats % INDEX_BEATS == 1:
-            self._background.call(self._soon, self._index_rest)
-        self.queued = Run.objects.live_of(self._process).filter(status=RunStatus.QUEUED).count()
+        own = Run.objects.live_of(self._process)
+        self.queued, wishes = own.waiting_and_stopping()
+        if wishes:
+            for run in own.exclude(cancel_requested_at=None).only("pk", "comparison_id"):
+                self._background.call(self._soon, self._close, [run], STOPPED)
         if self.queued:
             self._background.call(self._fill)
+        if self._beats % REAP_BEATS == 0 and (items := self._reaper.reap()):
+            self._background.call(hub.publish, items)
+        self.look_around()
+        if self._beats % INDEX_BEATS == 0:
+            self._background.call(self._soon, self._index_rest)
+        self._beats += 1
 
     def look_around(self, *_: object, **__: object) -> None:
         """Also called in the thread that has just changed what somebody may do."""

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any
 
 from django.db import models, transaction
-from django.db.models import Exists, OuterRef, Q, Subquery
+from django.db.models import Count, Exists, OuterRef, Q, Subquery
 from django.urls import reverse
 from django.utils import timezone
 
@@ -124,6 +124,12 @@ class RunQuerySet(VisibleQuerySet):
     def waiting(self) -> set[int]:
         """The ids of those that have not been sent yet: nothing is in their log."""
         return set(self.filter(status=RunStatus.QUEUED).values_list("pk", flat=True))
+
+    def waiting_and_stopping(self) -> tuple[int, int]:
+        """How many of these wait, and how many somebody wants stopped."""
+        waiting = Count("pk", filter=Q(status=RunStatus.QUEUED))
+        found = self.aggregate(waiting=waiting, stopping=Count("cancel_requested_at"))
+        return found["waiting"], found["stopping"]
 
     def live_of(self, process: Process) -> "RunQuerySet":
         """Runs that this process still owns."""

@@ -19,7 +19,7 @@ from tests.bench.streams import COLUMNS, Watcher, clock, megabytes, served
 from tests.server import Person, Server, document
 
 RATE, TOKENS = 50, 500
-PAGES = ("/", "/history/", "/history/?q=clock", "/statistics/", "/healthz")
+PAGES = ("/", "/history/", "/history/?q=clock", "/stats/", "/healthz")
 CALM = 20.0  # seconds before the last look
 
 
@@ -115,6 +115,7 @@ def measure(minutes: float, streams: int) -> Iterator[str]:
             use.end()
         time.sleep(CALM)
         yield line("after", held(pid), use)
+        assert use.runs, use.failures[:3]
         yield (
             f"{use.wrong} runs of which a page would have fetched the text again;"
             f" {len(use.failures)} requests failed {use.failures[:3]}"

@@ -46,8 +46,8 @@ class Measured:
 class Watcher(Follower):
     """A follower that notes how late each token is, and says its position as the page does."""
 
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
         self.lags: list[float] = []
         self.firsts: list[float] = []
         self._noted: set[tuple[int, int]] = set()  # rows; one comes again after a gap
@@ -185,12 +185,15 @@ def line(who: str, each: Measured) -> str:
 
 @contextmanager
 def served(url: str) -> Iterator[tuple[Server, Person, int]]:
-    """A playground with a connection to the clock, warm: what is made lazily is made."""
+    """A playground with a connection to the clock, installed and started again: the first start
+    makes the database. Warm: what is made lazily is made."""
     with tempfile.TemporaryDirectory() as folder, Server(Path(folder)) as server:
         more = ("--provider", "local", "--dialect", "llama.cpp", "--base-url", url)
         done = server.manage("connection", "clock", *more, "--key-stdin", stdin=KEY)
         assert done.returncode == 0, done.stderr
         [row] = server.rows("SELECT id FROM playground_connection WHERE name = 'clock'")
+        server.terminate()
+        server.start()
         person = server.user()
         playground(server, person, int(row["id"]), 1, RATE, 20)
         yield server, person, int(row["id"])
