@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from playwright.sync_api import BrowserContext, CDPSession, Page, sync_playwright, expect
+from playwright.sync_api import BrowserContext, CDPSession, Page, expect, sync_playwright
 
 from tests.bench.streams import clock, served
 from tests.browser.conftest import ARGUMENTS, chromium_path
