@@ -12,7 +12,6 @@ from tests.fake_oidc import CLIENT, SECRET, FakeOidc
 from tests.server import Server
 
 pytestmark = pytest.mark.services
-EMAIL = {"email": "rosa@example.org", "email_verified": True}
 
 
 @pytest.fixture(scope="module")
