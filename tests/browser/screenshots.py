@@ -209,6 +209,27 @@ def matrix(page: Page, root: str) -> None:
     page.wait_for_timeout(300)
 
 
+def undoable(page: Page, root: str) -> None:
+    """All that match were labelled; the job offers the way back."""
+    page.goto(urljoin(root, "history/?q=label:gold"))
+    page.get_by_label("All shown").check()
+    page.keyboard.press("Shift+A")
+    page.keyboard.press("l")
+    page.keyboard.type("checked")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#bulk-said [data-undo-job]")
+
+
+def trashed(page: Page, root: str) -> None:
+    page.goto(urljoin(root, "history/?q=label:gold"))
+    for _ in range(2):
+        page.keyboard.press("j")
+        page.keyboard.press("Delete")
+        page.wait_for_selector(".toast")
+    page.goto(urljoin(root, "trash/"))
+    page.wait_for_selector(".trash__row")
+
+
 def searched(page: Page, root: str) -> None:
     done(page, root)
     page.goto(urljoin(root, "history/?whose=team&q=label:task+kingfisher"))
@@ -581,6 +602,9 @@ STATES: dict[str, Callable[[Page, str], None]] = {
     "history-search": searched,
     "history-preview": previewed,
     "history-complete": completed,
+    "history-undo": undoable,
+    "trash": trashed,
+    "labels": visit("labels/"),
     "stats": stats("?period=30d"),
     "stats-filtered": stats("?q=label:gold&period=7d"),
     "stats-nothing": stats("?q=nosuchword"),
