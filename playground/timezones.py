@@ -10,7 +10,7 @@ from django.utils.decorators import sync_and_async_middleware
 
 from playground.security import Handler
 
-# Set by static/js/theme.js; until then TIME_ZONE holds.
+# Set by static/js/site.js; until then TIME_ZONE holds.
 COOKIE = f"{'__Secure-' if settings.SECURE else ''}time_zone"
 LONGEST = 60
 

@@ -1,16 +1,17 @@
-/* Every page: theme and text size, notices, what is said when a request fails. */
+/* Every page: theme, text size and density, notices, what is said when a request fails. */
 (() => {
   const root = document.documentElement;
   const playground = (window.playground = window.playground || {});
   const store = (key, value) => { try { localStorage.setItem(key, value); } catch { /* private mode */ } };
   const each = (selector, act) => document.querySelectorAll(selector).forEach(act);
 
-  /* Theme and text size */
+  /* Theme, text size and density */
   const showTheme = () => {
     const theme = root.dataset.theme || "system";
     each("[data-theme-set]", (b) => b.setAttribute("aria-pressed", String(b.dataset.themeSet === theme)));
     each("[data-theme-toggle]", (b) => b.setAttribute("aria-label", "Theme: " + (theme === "system" ? "follow the system" : theme)));
     each("[data-mono-set]", (b) => b.setAttribute("aria-pressed", String(b.dataset.monoSet === root.dataset.mono)));
+    each("[data-density-set]", (b) => b.setAttribute("aria-pressed", String(b.dataset.densitySet === (root.dataset.density || "usual"))));
   };
   const setTheme = (theme) => {
     if (theme === "system") delete root.dataset.theme; else root.dataset.theme = theme;
@@ -18,7 +19,23 @@
     showTheme();
   };
   const setMono = (size) => { root.dataset.mono = size; store("mono", size); showTheme(); };
+  const setDensity = (density) => {
+    if (density === "usual") delete root.dataset.density; else root.dataset.density = density;
+    store("density", density);
+    showTheme();
+  };
   showTheme();
+
+  /* The time zone, for the server. Not before the first paint: the browser takes its time to tell it. */
+  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const [prefix, secure] = location.protocol === "https:" ? ["__Secure-", "; secure"] : ["", ""];
+  if (zone) document.cookie = `${prefix}time_zone=${zone}; path=/; max-age=31536000; samesite=lax${secure}`;
+
+  /* A time that is pointed at is told in full, in the language and form of the browser. */
+  ["pointerover", "focusin"].forEach((kind) => document.addEventListener(kind, (event) => {
+    const time = event.target.closest?.("time[datetime]"), at = new Date(time?.dateTime || NaN);
+    if (time && !time.title && !Number.isNaN(at.valueOf())) time.title = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "medium" }).format(at);
+  }));
 
   /* Notices and the live regions. Text only, never markup. */
   playground.announce = (text, loud = false) => {
@@ -117,6 +134,7 @@
     if (button.dataset.themeSet) setTheme(button.dataset.themeSet);
     if ("themeToggle" in button.dataset) setTheme({ system: "light", light: "dark", dark: "system" }[root.dataset.theme || "system"]);
     if (button.dataset.monoSet) setMono(button.dataset.monoSet);
+    if (button.dataset.densitySet) setDensity(button.dataset.densitySet);
     if ("dismiss" in button.dataset) button.closest("[data-notice]").remove();
     if (button.dataset.dialog) document.getElementById(button.dataset.dialog).showModal();
     if ("closeDialog" in button.dataset) button.closest("dialog").close();

@@ -354,6 +354,7 @@ function tellRunning() {
   const stop = outputs()?.querySelector("[data-stop-all]");
   if (stop) stop.hidden = !running;
   if (running === told) return;
+  if (running && told < 1) say("announce", running > 1 ? `${running} columns started` : `${nameOf([...followed.values()][0])} started`);
   told = running;
   document.dispatchEvent(new CustomEvent(running ? "playground:running" : "playground:idle", { detail: { running } }));
 }
@@ -518,13 +519,20 @@ function queues() {
 
 // --- what is said -----------------------------------------------------------------------------
 
+function nameOf(column) {
+  return column.element.querySelector(".letter")?.textContent ?? "Run";
+}
+
+function say(id, text) {
+  const place = document.getElementById(id);
+  if (place) place.textContent = text;
+}
+
 function announce(column, end) {
-  const name = column.element.querySelector(".letter")?.textContent ?? "Run";
   const failed = end.status === "failed" || end.status === "interrupted";
-  const place = document.getElementById(failed ? "announce-error" : "announce");
   const tokens = column.usage?.completion_tokens ?? column.chunks;
   const words = { completed: `finished, ${tokens} tokens`, cancelled: "stopped" }[end.status] ?? end.status;
-  if (place) place.textContent = `${name} ${words}`;
+  say(failed ? "announce-error" : "announce", `${nameOf(column)} ${words}`);
 }
 
 function trouble(text) {
