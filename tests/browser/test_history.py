@@ -278,6 +278,14 @@ def test_a_row_goes_into_the_form_alone_or_again_and_the_draft_stays(
     record = page.url
     page.get_by_role("link", name="Duplicate").click()
     expect(prompt).to_have_value("A fish, number 0")
+    # The same by key: the record of a run, and the run alone.
+    page.goto(f"{filled.url}/history/?q=label:task=fish&show=runs")
+    page.locator("[data-row]").last.locator(".run__link").focus()
+    page.keyboard.press("o")
+    expect(page).to_have_url(re.compile(r"/runs/\d+/"))
+    page.wait_for_load_state()
+    page.keyboard.press("d")
+    expect(prompt).to_have_value("A fish, number 0")
     page.goto(record)
     page.keyboard.press("Shift+R")
     expect(page).to_have_url(re.compile(r"/comparisons/\d+/"))
