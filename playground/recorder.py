@@ -60,7 +60,7 @@ class Recorder:
         self._wake = threading.Condition()
         self._backlog = 0  # characters taken by `add` and not yet committed
         self.trouble = ""  # what the page says while nothing can be saved
-        self.last_tick = 0.0  # seconds that the last tick took
+        self.last_tick = 0.0  # seconds that the last tick worked, its waiting left out
         self.last_beat = time.monotonic()  # when the database last took a heartbeat
         self._thread = threading.Thread(target=self._work, name="recorder", daemon=True)
 
@@ -94,7 +94,8 @@ class Recorder:
                 self._wake.notify()
 
     def period(self) -> float:
-        """Seconds between two ticks: under load they come more seldom."""
+        """Seconds between two ticks: under load they come more seldom. A tick that waited for the
+        disk or for another writer is no load: text that is late would come later still."""
         return max(TICK, min(PER_RUN * len(self._lines), 2.5 * TICK), 3 * self.last_tick)
 
     def is_crowded(self) -> bool:
@@ -137,7 +138,7 @@ class Recorder:
         back_off = TICK
         try:
             while self._wait(next_tick, next_beat):
-                began = time.monotonic()
+                began, worked = time.monotonic(), time.thread_time()
                 try:
                     if self._tick():
                         metrics.TICK.observe(time.monotonic() - began)
@@ -146,7 +147,7 @@ class Recorder:
                         self.last_beat = time.monotonic()
                         next_beat = began + BEAT
                     self.trouble, back_off = "", TICK
-                    self.last_tick = time.monotonic() - began
+                    self.last_tick = time.thread_time() - worked
                     next_tick = began + self.period() - AHEAD
                 except (OperationalError, InterfaceError) as error:
                     if not self.trouble:

@@ -20,6 +20,7 @@ from playground.database import in_thread
 from playground.exchange.importing import step
 from playground.models import Block, Chore, Job, Retention, Stale, Transfer
 from playground.models.retention import erase_batch, purge_ownerless
+from playground.models.turns import writers_held
 
 logger = logging.getLogger(__name__)
 
@@ -31,14 +32,26 @@ PAUSE = 0.05  # seconds between two batches: the recorder's turn
 RULES_EVERY = timedelta(minutes=1)
 ERASE_EVERY = timedelta(seconds=5)
 ROLL_UP_EVERY = timedelta(seconds=15)  # the quarter of now is counted again each time
+LONG_LOG = 2_000  # pages, 8 MB
 ROUNDS = 200  # of the roll-up, before other work has its turn
 
 
 def write_back() -> None:
-    """SQLite's log into its file, while others read and write; else the next commit would wait."""
-    if connection.vendor == "sqlite":
-        with connection.cursor() as cursor:
-            cursor.execute("PRAGMA wal_checkpoint(PASSIVE)")
+    """SQLite's log into its file, while others read and write; else a commit would wait for it.
+
+    The log begins anew only where all of it is in the file and nobody reads from it. Among many
+    writers that would hardly ever be so: of a long log the last bit is written back while nobody
+    writes.
+    """
+    if connection.vendor == "sqlite" and _log_after_checkpoint() > LONG_LOG:
+        with writers_held():
+            _log_after_checkpoint()
+
+
+def _log_after_checkpoint() -> int:
+    with connection.cursor() as cursor:
+        _, pages, _ = cursor.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+    return int(pages)
 
 
 class Upkeep:

@@ -8,7 +8,7 @@ from django.db import connection, transaction
 
 from playground.models import Team
 from playground.models.turns import SHORT, Pace, writing
-from playground.upkeep import write_back
+from playground.upkeep import LONG_LOG, write_back
 
 
 def test_it_is_a_transaction(db: None) -> None:
@@ -47,6 +47,20 @@ def test_nobody_waits_inside_a_transaction() -> None:
     with transaction.atomic(), writing(), writing():
         Team.objects.create(name="inside")
     assert Team.objects.filter(name="inside").exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_long_log_of_the_database_begins_anew() -> None:
+    if connection.vendor != "sqlite":
+        pytest.skip("PostgreSQL keeps its log itself")
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE TABLE large (content)")
+        cursor.execute("INSERT INTO large VALUES (zeroblob(?))", [2 * LONG_LOG * 4096])
+        write_back()
+        cursor.execute("INSERT INTO large VALUES (1)")  # the next one to write begins it anew
+        _, pages, _ = cursor.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+        cursor.execute("DROP TABLE large")
+    assert pages < LONG_LOG
 
 
 # --- Pace ----------------------------------------------------------------------------------

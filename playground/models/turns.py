@@ -50,6 +50,13 @@ def writing(pace: Pace | None = None, *, behind: bool = False) -> Iterator[None]
 
 
 @contextmanager
+def writers_held() -> Iterator[None]:
+    """Nobody begins to write in this process."""
+    with _turn:
+        yield
+
+
+@contextmanager
 def _measured(pace: Pace | None) -> Iterator[None]:
     began = time.monotonic()
     yield

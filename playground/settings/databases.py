@@ -24,7 +24,7 @@ def database(url: str, folder: Path) -> dict[str, object]:
                 "timeout": 20,
                 # The upkeep writes the log back; who commits does it only if nobody else does.
                 "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"
-                " PRAGMA wal_autocheckpoint=20000;",
+                " PRAGMA wal_autocheckpoint=100000;",
             },
             # Async tests need a file: in-memory SQLite says "table is locked" with two writers.
             "TEST": {"NAME": folder / f"test-{os.getpid()}.sqlite3"},
