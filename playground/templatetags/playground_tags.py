@@ -55,7 +55,7 @@ def page_files(name: str) -> SafeString:
     files = assets.SETS[name] if settings.DEBUG else assets.joined(name)
     sheet = '<link rel="stylesheet" href="{}">'
     script = '<script src="{}" defer></script>'
-    return mark_safe(  # noqa: S308  our own addresses
+    return mark_safe(  # noqa: S308 (our own addresses)
         "\n  ".join(
             format_html(sheet if each.endswith(".css") else script, static(each)) for each in files
         )
