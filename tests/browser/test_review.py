@@ -238,6 +238,11 @@ def test_a_blind_panel_with_two_judges_by_keyboard_alone(
     first.keyboard.press("1")
     expect(first.locator("[data-ballot-title]")).to_have_text("Pair 2 of 4")
     first.keyboard.press("u")
+    expect(first.locator("[data-ballot-title]")).to_have_text("Pair 1 of 4")
+    named = first.get_by_role("button", name="An output names its model")
+    for said in ("true", "false"):
+        first.keyboard.press("g")
+        expect(named).to_have_attribute("aria-pressed", said)
     judge_all(first, "LLL-")
     first.keyboard.press("u")
     expect(first.locator("[data-ballot-title]")).to_have_text("Pair 4 of 4")

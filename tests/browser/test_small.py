@@ -1,0 +1,78 @@
+"""How every page bears fingers, zoom and the narrowest screens."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.steps import finished, run
+from tests.fake_provider import FakeProvider, words
+from tests.server import Server
+
+OpenPage = Callable[..., Page]
+
+PAGES = (
+    "/",
+    "/history/",
+    "/stats/",
+    "/review/",
+    "/review/new/",
+    "/labels/",
+    "/export/",
+    "/import/",
+    "/trash/",
+    "/shares/",
+    "/reference/",
+    "/password/",
+    "/two-factor/",
+    "/sessions/",
+    "/team/",
+    "/no-such-page/",
+)
+HERE = Path(__file__).parent / "js"
+TOO_SMALL = (HERE / "too_small.js").read_text(encoding="utf-8")
+TOO_WIDE = (HERE / "too_wide.js").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def pages(fake: FakeProvider, server: Server, open_page: OpenPage) -> list[str]:
+    """Addresses; two columns have run."""
+    fake.clear()
+    fake.reply_with(words(5, None))
+    page = open_page()
+    page.goto(server.url)
+    page.click("[data-add-column]")
+    columns = run(page)
+    finished(columns.first)
+    finished(columns.nth(1))
+    return [*PAGES, page.url.removeprefix(server.url), str(columns.first.get_attribute("data-url"))]
+
+
+def test_every_target_is_large_enough_for_a_finger(
+    pages: list[str], server: Server, open_page: OpenPage
+) -> None:
+    page = open_page(390, 844, has_touch=True, is_mobile=True)
+    found = {}
+    for address in pages:
+        page.goto(f"{server.url}{address}")
+        found[address] = page.evaluate(TOO_SMALL, "body")
+        opener = page.locator(".usermenu")
+        if opener.count():
+            opener.click()
+            expect(page.locator("#menu-user")).to_be_visible()
+            found[f"{address} menu"] = page.evaluate(TOO_SMALL, "#menu-user")
+    assert not {address: all_ for address, all_ in found.items() if all_}
+
+
+def test_nothing_is_cut_at_twice_the_size_or_scrolls_sideways(
+    pages: list[str], server: Server, open_page: OpenPage
+) -> None:
+    zoomed = open_page(720, 450, device_scale_factor=2)  # 1440 × 900 at 200 %
+    narrow = open_page(320, 640)  # 1280 at 400 % (WCAG 1.4.10)
+    found = {}
+    for address in pages:
+        for name, page in (("720", zoomed), ("320", narrow)):
+            page.goto(f"{server.url}{address}")
+            found[f"{address} at {name}"] = page.evaluate(TOO_WIDE)
+    assert not {address: all_ for address, all_ in found.items() if all_}
