@@ -332,8 +332,8 @@ def columns(count: int) -> Callable[[Page, str], None]:
         for at in range(1, count, 2):
             page.click(f"[data-pick] >> nth={at}")
         if count > 1:
+            number(page, "temperature", "0.2")
             with parameters(page):
-                number(page, "temperature", "0.2")
                 page.click("[data-scopes] button >> nth=0")
         page.keyboard.press("Control+Enter")
         page.wait_for_selector(f'.col[data-status="completed"] >> nth={count - 1}', timeout=60_000)
@@ -372,17 +372,23 @@ def overview(page: Page, root: str) -> None:
 def presets(page: Page, root: str) -> None:
     page.goto(root)
     number(page, "temperature", "0")
-    for name in ("Greedy", "Field guide"):
-        with parameters(page):
-            page.click("[data-presets]")
-        page.fill("#preset-name", name)
-        page.press("#preset-name", "Enter")
-        page.wait_for_selector(f'[data-preset][data-name="{name}"]')
-        if name == "Greedy":
-            page.keyboard.press("Escape")
-            number(page, "top_p", "0.9")
+    _save_preset(page, "Greedy")
+    page.keyboard.press("Escape")
+    page.keyboard.press("Escape")  # the sheet of a phone
+    number(page, "top_p", "0.9")
+    _save_preset(page, "Field guide")
     page.click('[aria-label="Share Field guide with the team"]')
     page.wait_for_selector('[aria-checked="true"] >> text=Shared')
+
+
+def _save_preset(page: Page, name: str) -> None:
+    sheet = page.locator('[popovertarget="params"]:not([popovertargetaction])')
+    if sheet.is_visible():
+        sheet.click()
+    page.click("[data-presets]")
+    page.fill("#preset-name", name)
+    page.press("#preset-name", "Enter")
+    page.wait_for_selector(f'[data-preset][data-name="{name}"]')
 
 
 def one_again(page: Page, root: str) -> None:
