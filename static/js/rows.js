@@ -91,7 +91,11 @@
     event.preventDefault();
     all[(all.indexOf(document.activeElement) + step + all.length) % all.length].focus();
   });
-  menu.addEventListener("toggle", (event) => { if (event.newState === "closed" && row?.isConnected && document.activeElement === document.body) row.querySelector(".run__link").focus({ preventScroll: true }); });
+  menu.addEventListener("toggle", (event) => {
+    if (event.newState !== "closed" || document.activeElement !== document.body) return;
+    const back = row?.isConnected ? row : current(); // the list may have been drawn anew meanwhile
+    back?.querySelector(".run__link").focus({ preventScroll: true });
+  });
 
   const mayRun = Boolean(menu.querySelector("[data-rerun]"));
   const keys = {

@@ -281,7 +281,7 @@ def test_the_run_belongs_to_the_named_user_and_team(shell: Shell, fake: FakeProv
     [row] = shell.database.rows(query, shell.last()["id"])
     assert row == {"username": "alice", "name": "Evals"}
     refused = shell.complete("--user", "rita", "Hi", code=1)
-    assert "cannot start runs" in refused.stderr.decode()
+    assert "cannot start or import runs" in refused.stderr.decode()
 
 
 # --- complete: failures ---
