@@ -212,8 +212,10 @@ def test_the_keys_alone_do_all_that_the_mouse_does(page: Page, filled: Server) -
         page.keyboard.press("Escape")
     expect(page.locator("[data-selection]")).to_be_hidden()
     page.keyboard.press("?")
-    expect(page.get_by_role("dialog", name="Keyboard shortcuts")).to_contain_text("Run again")
+    sheet = page.get_by_role("dialog", name="Keyboard shortcuts")
+    expect(sheet).to_contain_text("Run again")
     page.keyboard.press("Escape")
+    expect(sheet).to_be_hidden()  # keys are silent under it
     # The menu of a row holds the same; Escape closes it and the cursor stays.
     page.keyboard.press("j")
     page.keyboard.press("m")
