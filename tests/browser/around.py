@@ -118,10 +118,14 @@ def keys(page: Page, root: str) -> None:
     page.wait_for_selector("dialog[open]")
 
 
-def ghost(page: Page, root: str) -> None:
+def _begin(page: Page, root: str) -> None:
     page.goto(root)
     page.fill("#prompt", "The kingfisher is a small bird. It")
     number(page, "max_tokens", "40")
+
+
+def ghost(page: Page, root: str) -> None:
+    _begin(page, root)
     page.focus("#prompt")
     page.keyboard.press("Alt+g")
     page.wait_for_selector("[data-ghost-text]:not(:empty)")
@@ -129,9 +133,7 @@ def ghost(page: Page, root: str) -> None:
 
 def grown(page: Page, root: str) -> None:
     """An output was appended, and the next one runs."""
-    page.goto(root)
-    page.fill("#prompt", "The kingfisher is a small bird. It")
-    number(page, "max_tokens", "40")
+    _begin(page, root)
     page.keyboard.press("Control+Enter")
     page.wait_for_selector('.col[data-status="completed"]', timeout=30_000)
     page.focus("#prompt")
