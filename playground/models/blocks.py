@@ -77,15 +77,19 @@ class BlockQuerySet(models.QuerySet["Block"]):
         begin, end = first.quarter, first.quarter + max(AT_ONCE, first.size)
         near = due.filter(team_id=first.team_id, size=first.size)
         blocks = list(near.filter(quarter__gte=begin, quarter__lt=end).order_by("pk"))
-        summed = list(_summed(first.team_id, first.size, [block.quarter for block in blocks]))
+        quarters = [block.quarter for block in blocks]
+        summed = list(_summed(first.team_id, first.size, quarters))
+        old = BlockTally.objects.filter(
+            team_id=first.team_id, size=first.size, quarter__in=quarters
+        )
+        list(old.values_list())  # from a cold disk that takes long: before others wait for it
         with writing(behind=True):
             same = self.filter(pk__in=[block.pk for block in blocks]).select_for_update()
             versions = dict(same.values_list("pk", "version"))
             if versions != {block.pk: block.version for block in blocks}:
                 return len(blocks)  # counted again meanwhile
             same.update(ready=True)
-            old = BlockTally.objects.filter(team_id=first.team_id, size=first.size)
-            old.filter(quarter__in=[block.quarter for block in blocks]).delete()
+            old.delete()
             insert(BlockTally, NAMES, summed)
         return len(blocks)
 
