@@ -1,9 +1,11 @@
 """What goes out and comes in again: the same runs, to the byte, and nothing else."""
 
+import asyncio
 import csv
 import io
 import json
 import sqlite3
+import threading
 import uuid
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -16,10 +18,10 @@ from hypothesis import strategies as st
 
 from playground.completion import CompletionRequest, storable
 from playground.exchange import importing, source
-from playground.exchange.exporting import write_file, written
+from playground.exchange.exporting import Export, write_file, written
 from playground.exchange.importing import BadFile, begin, step
 from playground.exchange.lines import embedded, line_of, unembedded
-from playground.exchange.source import Selection
+from playground.exchange.source import Selection, Walk
 from playground.exchange.texts import LAYOUTS
 from playground.log import to_json
 from playground.models import (
@@ -457,3 +459,36 @@ def test_odd_content_goes_out_and_comes_in_the_same(
     transfer = imported(owners[1], before)
     assert transfer.problem_list == []
     assert exported(owners[1]) == before
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_export_begins_before_its_runs_are_counted(
+    alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a cold disk a million runs are counted in a minute."""
+    make_run(alice, "hello")
+    released, seen = threading.Event(), []
+
+    def slow(walk: Walk) -> int:
+        released.wait(30)
+        return 7
+
+    monkeypatch.setattr(Walk, "total", slow)
+    transfer = Transfer.objects.create(
+        kind="export", team_id=alice.current_team_id, author=alice, layout="jsonl",
+        selection=Selection.now().to_json(),
+    )  # fmt: skip
+
+    export = Export(alice, transfer)
+
+    async def read() -> None:
+        async for part in export.stream():
+            if b"hello" in part and not seen:
+                row = await Transfer.objects.aget(pk=transfer.pk)
+                seen.append((row.state, row.total))
+                released.set()
+
+    asyncio.run(read())
+    assert seen == [("running", None)]
+    transfer.refresh_from_db()
+    assert (transfer.state, transfer.runs) == ("finished", 1)

@@ -8,6 +8,8 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from django.db import DatabaseError
+
 from playground.database import in_thread
 from playground.exchange import llm_file
 from playground.exchange.llm_file import LogFile
@@ -51,8 +53,11 @@ class Export:
 
     async def stream(self) -> AsyncIterator[bytes]:
         """The file. What goes wrong is said inside it, and in the transfer."""
+        counting = None
         try:
-            await in_thread(self._begin)
+            await in_thread(self.transfer.begin, None)
+            # From a cold disk that can take a minute: the first rows do not wait for it.
+            counting = asyncio.ensure_future(in_thread(self._count_all))
             parts = self._file() if self.transfer.layout == "sqlite" else self._text()
             async for part in parts:
                 yield part
@@ -62,9 +67,17 @@ class Export:
             _ending.add(task)
             task.add_done_callback(_ending.discard)
             raise
+        finally:
+            if counting:
+                counting.cancel()  # where it has not begun
 
-    def _begin(self) -> None:
-        self.transfer.begin(self.walk.total())
+    def _count_all(self) -> None:
+        """How many there will be, for whoever looks at the progress."""
+        try:
+            total = Walk(self.user, self.walk.selection).total()
+            self.transfer.going().update(total=total)
+        except DatabaseError:
+            logger.exception("The runs of export %s cannot be counted", self.transfer.pk)
 
     def _stop(self) -> None:
         self.transfer.end(Transfer.State.STOPPED, STOPPED)
