@@ -4,6 +4,8 @@ from django.db import models
 from django.db.models import F
 from django.utils import timezone
 
+from playground.models.turns import writing
+
 
 class ProcessQuerySet(models.QuerySet["Process"]):
     def others(self, process: "Process") -> "ProcessQuerySet":
@@ -26,7 +28,8 @@ class Process(models.Model):
         return f"{self.host}:{self.pid}"
 
     def beat(self) -> None:
-        type(self).objects.filter(pk=self.pk).update(heartbeat=F("heartbeat") + 1)
+        with writing(behind=True):  # the log of live runs waits for it
+            type(self).objects.filter(pk=self.pk).update(heartbeat=F("heartbeat") + 1)
 
     def sign_off(self) -> None:
         type(self).objects.filter(pk=self.pk).update(ended_at=timezone.now())

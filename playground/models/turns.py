@@ -33,9 +33,8 @@ def writing(pace: Pace | None = None, *, behind: bool = False) -> Iterator[None]
     """`transaction.atomic()`; on SQLite one after the other, without asking.
 
     Whoever works on many rows reads them before, so that nobody waits for the disk behind them.
-    `behind` (always with a pace): nobody waits for this work, and after a crash of the database it
-    may be done again. So its commit does not wait for PostgreSQL's disk, and the log of live runs
-    has that for itself; SQLite never waits for its own.
+    `behind` (always with a pace): after a crash of the database this work is done again. So its
+    commit does not wait for PostgreSQL's disk, which can take 0.3 s; SQLite's never does.
     """
     # Inside a transaction nobody may wait for it: whoever has it may wait for that transaction.
     if connection.vendor != "sqlite" or connection.in_atomic_block:

@@ -34,8 +34,8 @@ def fake() -> Iterator[str]:
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
     """Our own: it is stopped in the middle, at once, as by a crash. What it has committed is then
-    kept only where it does not put commits off."""
-    with running_cluster(synchronous_commit="on") as made:
+    kept only where the commit waited; what did not wait is lost as late as it can be."""
+    with running_cluster(synchronous_commit="on", wal_writer_delay="10s") as made:
         yield made
 
 
