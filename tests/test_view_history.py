@@ -183,6 +183,7 @@ def test_a_time_stands_under_the_reader_s_day(alice: User) -> None:
     html = page(browser(alice, time_zone="America/New_York"))
     assert "Friday 20 November 2026" in html
     assert ">23:59" in html
+    assert 'data-zone="America/New_York"' in html  # so that the page need not say it again
     html = page(browser(alice, time_zone="Europe/Berlin"))
     assert "Saturday 21 November 2026" in html
     for odd in ("Mars/Base", "../../etc/passwd", "x" * 500):

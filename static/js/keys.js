@@ -12,6 +12,14 @@
   const jump = (index) => { const link = document.querySelectorAll(".topnav a")[index]; if (link) link.click(); };
   const search = () => document.querySelector("main [data-find], main input[type=search]");
 
+  /* The list of keys comes when it is first wanted; the palette reads its commands from it too. */
+  playground.sheet = () => {
+    const sheet = document.querySelector("#keys .keysheet");
+    if (sheet && !sheet.firstElementChild) htmx.trigger(sheet, "wanted");
+    return sheet;
+  };
+  document.addEventListener("click", (event) => { if (event.target.closest("[data-dialog=keys]")) playground.sheet(); });
+
   let began = 0;
   document.addEventListener("keydown", (event) => {
     if ((event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey && event.key.toLowerCase() === "b" && document.querySelector("[data-command=fold]")) {
@@ -24,7 +32,7 @@
     began = 0;
     if (soon && "chrs".includes(event.key)) { event.preventDefault(); event.stopImmediatePropagation(); jump("chrs".indexOf(event.key)); return; }
     if (event.key === "g" && !document.querySelector("[data-ballot]")) began = Date.now();
-    if (event.key === "?") { event.preventDefault(); document.getElementById("keys")?.showModal(); }
+    if (event.key === "?") { event.preventDefault(); document.getElementById("keys")?.showModal(); playground.sheet(); }
     if (event.key === "/" && search()) {
       event.preventDefault();
       const box = search();

@@ -72,9 +72,8 @@
     const fill = () => { local.replaceChildren(...commands(), ...pages()); name(); };
     list.replaceChildren(local, found);
     fill();
-    // The sheet comes a moment after the page.
-    const sheet = document.querySelector("#keys .keysheet");
-    if (!sheet.querySelector("[data-name]")) sheet.addEventListener("htmx:afterSwap", () => { fill(); narrow(); }, { once: true });
+    const sheet = playground.sheet();
+    if (!sheet.firstElementChild) sheet.addEventListener("htmx:afterSwap", () => { fill(); narrow(); }, { once: true });
     input.value = "";
     name();
     dialog.showModal();

@@ -203,6 +203,7 @@
       const error = element.querySelector("[data-error]");
       error.textContent = message;
       error.hidden = !message;
+      element.toggleAttribute("data-wrong", Boolean(message));
       element.querySelectorAll("[data-box]").forEach((box) => { if (message) box.setAttribute("aria-invalid", "true"); else box.removeAttribute("aria-invalid"); });
     };
 

@@ -26,10 +26,11 @@
   };
   showTheme();
 
-  /* The time zone, for the server. Not before the first paint: the browser takes its time to tell it. */
+  /* The time zone, for the server, where it knows another one or none. A cookie that is written makes
+     the page wait at the next one that is read. */
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
   const [prefix, secure] = location.protocol === "https:" ? ["__Secure-", "; secure"] : ["", ""];
-  if (zone) document.cookie = `${prefix}time_zone=${zone}; path=/; max-age=31536000; samesite=lax${secure}`;
+  if (zone && zone !== document.body.dataset.zone) document.cookie = `${prefix}time_zone=${zone}; path=/; max-age=31536000; samesite=lax${secure}`;
 
   /* A time that is pointed at is told in full, in the language and form of the browser. */
   ["pointerover", "focusin"].forEach((kind) => document.addEventListener(kind, (event) => {
@@ -150,7 +151,8 @@
   };
   playground.token = token;
   document.addEventListener("htmx:configRequest", (event) => {
-    if (token()) event.detail.headers["X-CSRFToken"] = token();
+    const newest = event.detail.verb === "get" ? "" : token(); // reading a cookie can take 20 ms
+    if (newest) event.detail.headers["X-CSRFToken"] = newest;
   });
 
   /* A refusal that names its own place is swapped there, and is no error. */
