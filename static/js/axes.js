@@ -76,7 +76,7 @@
   };
   const swept = (raw) => typeof raw === "string" && /,|\.\./.test(raw);
 
-  /* `host`: posted(), document(), multiplies() → whether variables or repeats may, refused(). */
+  /* `host`: posted(), document(), rows() of the panel, multiplies() → whether variables or repeats may, refused(). */
   playground.plan = (form, host) => {
     const main = form.querySelector("[data-plan]"), detail = form.querySelector("[data-plan-detail]");
     const label = form.querySelector("[data-run-label]"), holder = document.getElementById("plan");
@@ -88,7 +88,7 @@
     const noteSweeps = (columns) => {
       const found = new Map();
       columns.forEach(({ values }) => Object.entries(values).forEach(([path, texts]) => found.set(path, texts)));
-      document.querySelectorAll("#params [data-path]").forEach((element) => {
+      host.rows().forEach((element) => {
         const note = element.querySelector("[data-sweep]"), texts = found.get(element.dataset.path);
         if (!note) return;
         note.hidden = !texts;

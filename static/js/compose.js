@@ -78,6 +78,7 @@
   planner = playground.plan(form, {
     document: () => doc,
     posted: () => posted(),
+    rows: () => panel.rows(),
     multiplies: () => variables.any() || repeats.any(),
     refused: () => Boolean(document.getElementById("plan").dataset.refusal),
   });

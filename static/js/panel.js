@@ -22,7 +22,12 @@
      follow(part) → raw value or undefined, tokens(position, asked), reset(position), resetting() before
      a reset, scoped() after other columns are chosen, changed(). */
   playground.panel = (root, support, host) => {
-    const rows = [...root.querySelectorAll("[data-path]")];
+    /* The rows of a closed group wait in its template, where the page pays nothing for them. */
+    const groups = [...root.querySelectorAll("[data-group]")].map((element) => {
+      const template = element.querySelector("template");
+      return { element, template, rows: [...(template ? template.content : element).querySelectorAll("[data-path]")] };
+    });
+    const rows = groups.flatMap((group) => group.rows);
     const row = new Map(rows.map((each) => [each.dataset.path, each]));
     const byItself = rows.filter((each) => each.dataset.initialWith || each.dataset.follows).map((each) => each.dataset.path);
     const automatic = new Set(byItself);
@@ -123,14 +128,16 @@
     const refreshRow = (element) => {
       const path = element.dataset.path, columns = inScope();
       const entries = columns.map((column) => support[path] && support[path][column.api]);
-      const value = raw(path), set = isSet(path);
+      const set = isSet(path), overridden = isOver(path);
+      const unknown = columns.length > 0 && !entries.some(Boolean);
+      element.hidden = (unknown && !set && !overridden) || !matches(element);
+      if (!element.isConnected) return; // drawn when its group opens
+      const value = raw(path);
       const control = pick(element, entries), text = typed(value);
       const beyond = set && control.dataset.control === "number" ? columns.filter((_, i) => entries[i] && outside(entries[i], text)) : [];
-      const overridden = isOver(path), differs = mixed(path);
-      const unknown = columns.length > 0 && !entries.some(Boolean);
+      const differs = mixed(path);
       element.dataset.state = set ? (beyond.length || unknown ? "warn" : "set") : "unset";
       element.toggleAttribute("data-inherited", scope !== null && set && !overridden && !(path in WHOLE));
-      element.hidden = (unknown && !set && !overridden) || !matches(element);
       showControl(control, entries, value, text, differs);
       showMarks(element, columns, entries);
       showMemories(element, columns);
@@ -162,12 +169,11 @@
     const words = () => find.value.trim().toLowerCase().split(/\s+/).filter(Boolean);
     const matches = (element) => words().every((word) => element.dataset.words.toLowerCase().includes(word));
     const showGroups = () => {
-      root.querySelectorAll("[data-group]").forEach((group) => {
-        const inside = [...group.querySelectorAll("[data-path]")];
-        const set = inside.filter((each) => isSet(each.dataset.path)).length;
-        group.querySelector("[data-group-count]").textContent = set ? `${set} set` : "";
-        group.hidden = inside.every((each) => each.hidden);
-        if (find.value && !group.hidden) group.open = true;
+      groups.forEach((group) => {
+        const { element, rows: inside } = group, set = inside.filter((each) => isSet(each.dataset.path)).length;
+        element.querySelector("[data-group-count]").textContent = set ? `${set} set` : "";
+        element.hidden = inside.every((each) => each.hidden);
+        if (find.value && !element.hidden) open(group);
       });
       root.querySelector("[data-none]").hidden = rows.some((each) => !each.hidden);
       const total = rows.filter((each) => isSet(each.dataset.path)).length;
@@ -219,7 +225,7 @@
       write(element.dataset.path, value, control.dataset.control === "text" && !(element.dataset.path in WHOLE));
       touched(element);
     });
-    rows.forEach((element) => element.querySelectorAll("[data-control]").forEach((control) => {
+    const equip = (element) => element.querySelectorAll("[data-control]").forEach((control) => {
       const make = playground.editors[control.dataset.control];
       if (!make) return;
       editors.set(control, make(control, {
@@ -228,7 +234,28 @@
         error: (sentence) => showError(element, sentence),
         tokens: (asked) => host.tokens(places()[0] || 0, asked),
       }));
-    }));
+    });
+    const unpack = (group) => {
+      if (!group.template) return;
+      group.template.replaceWith(group.template.content);
+      group.template = null;
+      group.rows.forEach((element) => { equip(element); refreshRow(element); });
+    };
+    const open = (group) => { unpack(group); group.element.open = true; };
+    const openFor = (element) => {
+      const group = groups.find((each) => each.rows.includes(element));
+      element.hidden = group.element.hidden = false;
+      open(group);
+    };
+    groups.forEach((group) => {
+      if (!group.template) group.rows.forEach(equip);
+      group.element.querySelector("summary").addEventListener("click", () => unpack(group)); // before it opens
+      group.element.addEventListener("toggle", () => { if (group.element.open) unpack(group); });
+    });
+    /* The browser's own search looks into closed groups as well. */
+    document.addEventListener("keydown", (event) => {
+      if (event.key === "F3" || ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "f")) groups.forEach(unpack);
+    });
     root.addEventListener("click", (event) => {
       const button = event.target.closest("button");
       const element = button && button.closest("[data-path]");
@@ -270,9 +297,11 @@
         if (mine || (could && !isSetAt(path, null)) || (isSetAt(path, null) && !same)) automatic.delete(path);
       });
       refresh();
-      root.querySelectorAll("[data-group]").forEach((group) => { if (group.querySelector("[data-state=set], [data-state=warn]")) group.open = true; });
+      groups.forEach((group) => { if (group.rows.some((each) => isSet(each.dataset.path))) open(group); });
     };
     adopt();
+    /* Laid out once, as it is now, and not within what else the page does while it loads. */
+    document.addEventListener("DOMContentLoaded", () => setTimeout(() => { root.querySelector(".panel__scroll").dataset.ready = ""; }));
 
     return {
       refresh,
@@ -290,6 +319,7 @@
       changes: (at) => Object.keys(host.columns()[at].values).length,
       count: () => rows.filter((each) => isSetAt(each.dataset.path, null)).length,
       value: rawAt,
+      rows: () => rows,
       /* For the table of all columns: every path, and a value of one column; null: not sent. */
       paths: () => rows.map((each) => each.dataset.path),
       entry: (path, at) => (support[path] || {})[host.columns()[at].api],
@@ -307,12 +337,10 @@
       clearErrors: () => rows.forEach((each) => showError(each, "")),
       /* Show a row and go to its control. */
       focus: (path) => {
-        const element = row.get(path), group = element.closest("[data-group]");
+        const element = row.get(path);
         find.value = "";
         refresh();
-        element.hidden = false;
-        group.hidden = false;
-        group.open = true;
+        openFor(element);
         element.querySelector("[data-control]:not([hidden]) :is([data-box], input:checked)").focus();
         element.scrollIntoView({ block: "center" });
       },
@@ -322,10 +350,7 @@
         if (!element) return null;
         const before = element.querySelector("[data-error]").textContent;
         showError(element, before ? `${before} ${message}` : message);
-        element.hidden = false;
-        const group = element.closest("[data-group]");
-        group.hidden = false;
-        group.open = true;
+        openFor(element);
         return element.querySelector("[data-control]:not([hidden]) :is([data-box], input:checked)");
       },
     };

@@ -64,8 +64,20 @@ def parameters(page: Page) -> Iterator[None]:
         page.keyboard.press("Escape")
 
 
+GROUP_OF = """(panel, path) => {
+  const inside = (group) => group.querySelector("template")?.content || group;
+  const groups = [...panel.querySelectorAll("[data-group]")];
+  groups.find((group) => inside(group).querySelector(`[data-path="${path}"]`)).open = true;
+}"""
+
+
+def parameter(page: Page, path: str) -> Locator:
+    """The row of a parameter, its group open."""
+    page.locator("#params").evaluate(GROUP_OF, path)
+    return page.locator(f'#params [data-path="{path}"]')
+
+
 def number(page: Page, path: str, value: str) -> None:
     with parameters(page):
-        row = page.locator(f'[data-path="{path}"]')
-        row.evaluate("each => { each.closest('[data-group]').open = true; }")
+        row = parameter(page, path)
         row.locator("[data-box]:visible").fill(value)

@@ -9,7 +9,7 @@ from typing import Any
 
 from playwright.sync_api import Page, expect
 
-from tests.browser.steps import number, parameters
+from tests.browser.steps import number, parameter, parameters
 from tests.fake_provider import CREATED, FakeProvider, Received, Reply, json_reply, text_event
 from tests.fake_provider import word_pieces as pieces_of
 
@@ -140,8 +140,7 @@ def _rows(page: Page, root: str) -> None:
         page.wait_for_selector("[data-table-chip]:visible")
     page.click("[data-add-column]")
     with parameters(page):
-        row = page.locator('[data-path="logprobs"]')
-        row.evaluate("each => { each.closest('[data-group]').open = true; }")
+        row = parameter(page, "logprobs")
         row.locator("[data-control]:not([hidden]) [data-box]").fill("5")
     _press(page, 6)
     expect(page.locator(".grid [aria-busy]")).to_have_count(0, timeout=60_000)

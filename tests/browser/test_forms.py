@@ -8,7 +8,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.steps import finished, run
+from tests.browser.steps import finished, parameter, run
 from tests.fake_provider import (
     FakeProvider,
     Received,
@@ -42,13 +42,6 @@ def page(open_page: OpenPage, server: Server, fake: FakeProvider) -> Page:
     opened = open_page()
     opened.goto(server.url)
     return opened
-
-
-def row(page: Page, path: str) -> Locator:
-    """The row of a parameter, its group open."""
-    found = page.locator(f'[data-path="{path}"]')
-    found.evaluate("(row) => { row.closest('[data-group]').open = true; }")
-    return found
 
 
 def press_run(page: Page) -> Locator:
@@ -115,7 +108,7 @@ def test_a_list_of_prompts_goes_out_as_a_list_and_comes_back_as_a_matrix(
     page.keyboard.type("B")
     page.get_by_role("button", name="Add prompt").click()
     page.get_by_role("button", name="Remove prompt 3").click()
-    row(page, "n").locator("[data-box]").fill("2")
+    parameter(page, "n").locator("[data-box]").fill("2")
     expect(page.locator("#plan")).to_contain_text("4 completions")
     column = press_run(page)
     assert body(fake)["prompt"] == ["A", "B"]
@@ -202,7 +195,7 @@ def test_an_answer_is_appended_and_a_tool_call_is_answered(page: Page, fake: Fak
 def test_stop_sequences_are_chips_that_the_keyboard_makes_and_removes(
     page: Page, fake: FakeProvider
 ) -> None:
-    stop = row(page, "stop")
+    stop = parameter(page, "stop")
     box = stop.get_by_role("textbox")
     box.focus()
     page.keyboard.type("\\n\\n")
@@ -239,7 +232,7 @@ def test_stop_sequences_are_chips_that_the_keyboard_makes_and_removes(
 
 
 def test_token_biases_are_rows_of_ids_or_of_text(page: Page, fake: FakeProvider) -> None:
-    bias = row(page, "logit_bias")
+    bias = parameter(page, "logit_bias")
     box = bias.locator("[data-box]")
     box.fill("50256")
     box.press("Enter")
@@ -258,14 +251,14 @@ def test_token_biases_are_rows_of_ids_or_of_text(page: Page, fake: FakeProvider)
     assert body(fake)["logit_bias"] == {"50256": -100, "103": 1, "105": 2.5}
     fake.on_path("/tokenize", error_reply(404, {"error": {"message": "none"}}))
     page.reload()
-    expect(row(page, "logit_bias").locator(".bias__row")).to_have_count(3)
+    expect(parameter(page, "logit_bias").locator(".bias__row")).to_have_count(3)
     box.fill("unheard of")
     box.press("Enter")
     expect(bias.locator("[data-bias-note]")).to_contain_text("Type the token's id")
 
 
 def test_json_names_the_line_and_what_is_wrong(page: Page, fake: FakeProvider) -> None:
-    extra = row(page, "extra_body")
+    extra = parameter(page, "extra_body")
     box = extra.get_by_role("textbox")
     error = extra.locator("[data-error]")
     for text, sentence in {
@@ -291,10 +284,10 @@ def test_json_names_the_line_and_what_is_wrong(page: Page, fake: FakeProvider) -
 
 def test_tool_choice_is_a_word_a_function_or_json(page: Page, fake: FakeProvider) -> None:
     page.locator('[data-operation="chat"]').click()
-    row(page, "tools").get_by_role("textbox").fill(
+    parameter(page, "tools").get_by_role("textbox").fill(
         '[{"type": "function", "function": {"name": "now", "parameters": {}}}]'
     )
-    choice = row(page, "tool_choice")
+    choice = parameter(page, "tool_choice")
     select = choice.get_by_role("combobox")
     select.select_option("required")
     finished(run(page, "Hi"))
@@ -307,7 +300,7 @@ def test_tool_choice_is_a_word_a_function_or_json(page: Page, fake: FakeProvider
     assert body(fake, 2)["tool_choice"] == named
     page.reload()
     expect(choice.get_by_role("textbox", name="name of the function")).to_have_value("now")
-    row(page, "tool_choice")
+    parameter(page, "tool_choice")
     select.select_option(label="JSON or other text…")
     choice.get_by_role("textbox", name="as JSON or text").fill("sometimes")
     press_run(page)
@@ -315,16 +308,18 @@ def test_tool_choice_is_a_word_a_function_or_json(page: Page, fake: FakeProvider
 
 
 def test_own_headers_are_sent_and_secrets_refused(page: Page, fake: FakeProvider) -> None:
-    headers = row(page, "headers").get_by_role("textbox")
+    headers = parameter(page, "headers").get_by_role("textbox")
     headers.fill("X-Team: evals\nAuthorization: x")
     run_nothing(page)
-    expect(row(page, "headers").locator("[data-error]")).to_contain_text("Authorization is set by")
+    expect(parameter(page, "headers").locator("[data-error]")).to_contain_text(
+        "Authorization is set by"
+    )
     assert not fake.posts
     headers.fill("X-Team: evals")
     finished(run(page, "Hi"))
     assert fake.posts[0].headers["x-team"] == "evals"
     page.reload()
-    expect(row(page, "headers").get_by_role("textbox")).to_have_value("X-Team: evals")
+    expect(parameter(page, "headers").get_by_role("textbox")).to_have_value("X-Team: evals")
 
 
 def run_nothing(page: Page) -> None:
@@ -349,16 +344,16 @@ def test_pulze_labels_follow_the_labels_until_they_are_switched_off(
     labels.press("Enter")
     labels.fill("birds")
     labels.press("Enter")
-    expect(page.locator('[data-path="Pulze-Labels"]')).to_have_attribute("data-state", "unset")
+    expect(parameter(page, "Pulze-Labels")).to_have_attribute("data-state", "unset")
     page.locator("[data-connection]").select_option(str(found["id"]))
-    expect(row(page, "Pulze-Labels")).to_have_attribute("data-state", "set")
+    expect(parameter(page, "Pulze-Labels")).to_have_attribute("data-state", "set")
     finished(run(page, "Hi"))
     assert json.loads(fake.posts[0].headers["pulze-labels"]) == {"task": "qa", "birds": "true"}
-    row(page, "Pulze-Labels").get_by_role("button", name="Reset Pulze-Labels").click()
+    parameter(page, "Pulze-Labels").get_by_role("button", name="Reset Pulze-Labels").click()
     press_run(page)
     assert "pulze-labels" not in fake.wait_for_request(2).headers
     page.reload()
-    expect(page.locator('[data-path="Pulze-Labels"]')).to_have_attribute("data-state", "unset")
+    expect(parameter(page, "Pulze-Labels")).to_have_attribute("data-state", "unset")
 
 
 # --- Honesty -------------------------------------------------------------------------------
@@ -368,13 +363,13 @@ def test_doubts_are_said_before_the_run_without_taking_the_focus(
     page: Page, fake: FakeProvider
 ) -> None:
     page.get_by_role("textbox", name="Prompt", exact=True).fill("Hi")
-    box = row(page, "best_of").locator("[data-box]")
+    box = parameter(page, "best_of").locator("[data-box]")
     box.fill("3")
     expect(page.locator("#doubts")).to_contain_text("best_of")
     expect(box).to_be_focused()
     assert not page.locator("#doubts").get_attribute("aria-live")
     assert not violations(page)
-    row(page, "best_of").get_by_role("button", name="Reset best_of").click()
+    parameter(page, "best_of").get_by_role("button", name="Reset best_of").click()
     expect(page.locator("#doubts")).to_be_empty()
     assert not fake.posts
 
@@ -383,7 +378,7 @@ def test_what_was_ignored_is_shown_and_remembered_at_the_field(
     page: Page, fake: FakeProvider
 ) -> None:
     fake.reply_with(answer(text="one", finish_reason="stop"))
-    row(page, "n").locator("[data-box]").fill("3")
+    parameter(page, "n").locator("[data-box]").fill("3")
     column = run(page, "Hi")
     finished(column)
     sentence = "3 choices were asked for, 1 came back."
@@ -392,7 +387,7 @@ def test_what_was_ignored_is_shown_and_remembered_at_the_field(
     )
     page.wait_for_timeout(1_500)  # it is learnt after the end
     page.reload()
-    memory = row(page, "n").locator("[data-memory]")
+    memory = parameter(page, "n").locator("[data-memory]")
     expect(memory).to_contain_text("Ignored by m on 20")
     expect(memory).to_contain_text(sentence)
     page.locator("[data-model]").fill("another")
@@ -401,7 +396,7 @@ def test_what_was_ignored_is_shown_and_remembered_at_the_field(
 
 def test_an_answer_is_held_against_its_schema(page: Page, fake: FakeProvider) -> None:
     schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
-    row(page, "json_schema").get_by_role("textbox").fill(json.dumps(schema))
+    parameter(page, "json_schema").get_by_role("textbox").fill(json.dumps(schema))
     fake.reply_with(answer(text='{"n": "x"}', finish_reason="stop"))
     column = run(page, "Hi")
     finished(column)
@@ -443,7 +438,7 @@ def test_a_pasted_request_fills_the_form_and_undo_brings_the_draft_back(
 ) -> None:
     box = page.get_by_role("textbox", name="Prompt", exact=True)
     box.fill("The old draft")
-    row(page, "temperature").locator("[data-box]").fill("0.3")
+    parameter(page, "temperature").locator("[data-box]").fill("0.3")
     page.get_by_role("button", name="Paste a request").focus()
     page.keyboard.press("Enter")
     dialog = page.get_by_role("dialog", name="Paste a request")
@@ -460,15 +455,15 @@ def test_a_pasted_request_fills_the_form_and_undo_brings_the_draft_back(
     page.keyboard.press("Control+Enter")
     expect(dialog).to_be_hidden()
     expect(box).to_have_value("New")
-    expect(row(page, "seed").locator("[data-box]")).to_have_value("7")
-    expect(row(page, "temperature")).to_have_attribute("data-state", "unset")
+    expect(parameter(page, "seed").locator("[data-box]")).to_have_value("7")
+    expect(parameter(page, "temperature")).to_have_attribute("data-state", "unset")
     expect(page.locator("#pasted")).to_contain_text("novel")
     assert not violations(page)
     press_run(page)
     assert body(fake) == asked
     page.get_by_role("button", name="Undo").click()
     expect(box).to_have_value("The old draft")
-    expect(row(page, "temperature").locator("[data-box]")).to_have_value("0.3")
+    expect(parameter(page, "temperature").locator("[data-box]")).to_have_value("0.3")
     press_run(page)
     assert body(fake, 2) == {
         "model": "m",
@@ -506,7 +501,7 @@ def test_the_record_shows_what_was_sent_and_every_part_of_the_answer(
         "novelty": {"deep": [1, 2]},
     }
     fake.reply_with(json_reply(whole))
-    row(page, "repetition_penalty").locator("[data-box]").fill("1.2")
+    parameter(page, "repetition_penalty").locator("[data-box]").fill("1.2")
     column = run(page, "Record me")
     finished(column)
     page.get_by_role("link", name="Details of column A").click()

@@ -103,6 +103,26 @@ def test_a_set_parameter_is_marked_and_can_be_reset(page: Page, fake: FakeProvid
     assert row.locator("[data-box]").input_value() != ""
 
 
+def test_rows_of_a_closed_group_are_made_when_it_opens(page: Page, fake: FakeProvider) -> None:
+    row = page.locator('[data-path="presence_penalty"]')
+    expect(page.locator('[data-path="temperature"]')).to_be_visible()
+    expect(row).to_have_count(0)
+    page.locator("summary", has_text="Penalties").press("Enter")
+    row.locator("[data-box]").fill("0.5")
+    expect(row).to_have_attribute("data-state", "set")
+    expect(page.locator("summary", has_text="Penalties")).to_contain_text("1 set")
+    page.get_by_role("searchbox", name="Find a parameter").fill("dry")
+    expect(page.locator("#params [data-path]:visible").first).to_contain_text("dry")
+    # A form that is restored opens what is set in it, also for the browser's own search.
+    finished(run(page, "Say w"))
+    assert json.loads(fake.posts[0].body)["presence_penalty"] == 0.5
+    page.reload()
+    expect(row.locator("[data-box]")).to_have_value("0.5")
+    expect(page.locator("#params [data-rows]")).not_to_have_count(0)
+    page.keyboard.press("Control+f")
+    expect(page.locator("#params [data-rows]")).to_have_count(0)
+
+
 def test_help_shows_on_hover_and_on_focus(page: Page) -> None:
     row = page.locator('[data-path="temperature"]')
     tip = row.locator("[role=tooltip]")
