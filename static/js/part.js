@@ -185,7 +185,7 @@
     .observe(document.getElementById("main"), { childList: true, characterData: true, subtree: true });
   new ResizeObserver(soon).observe(document.getElementById("main"));
   ["playground:view", "playground:heat", "htmx:afterSettle", "htmx:oobAfterSwap"].forEach((name) => document.addEventListener(name, soon));
-  draw();
+  soon(); // not while the page loads: where text stands is only known once all is laid out
 
   playground.parting = parting;
 })();

@@ -26,11 +26,14 @@
   };
   showTheme();
 
-  /* The time zone, for the server, where it knows another one or none. A cookie that is written makes
-     the page wait at the next one that is read. */
-  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
-  const [prefix, secure] = location.protocol === "https:" ? ["__Secure-", "; secure"] : ["", ""];
-  if (zone && zone !== document.body.dataset.zone) document.cookie = `${prefix}time_zone=${zone}; path=/; max-age=31536000; samesite=lax${secure}`;
+  /* The time zone, for the server, where it knows another one or none. Once the page stands: the
+     browser takes its time to tell it, and a cookie that is written makes the next reader wait. */
+  const tellZone = () => {
+    const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+    const [prefix, secure] = location.protocol === "https:" ? ["__Secure-", "; secure"] : ["", ""];
+    if (zone && zone !== document.body.dataset.zone) document.cookie = `${prefix}time_zone=${zone}; path=/; max-age=31536000; samesite=lax${secure}`;
+  };
+  window.addEventListener("load", () => setTimeout(tellZone));
 
   /* A time that is pointed at is told in full, in the language and form of the browser. */
   ["pointerover", "focusin"].forEach((kind) => document.addEventListener(kind, (event) => {
