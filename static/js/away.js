@@ -30,5 +30,5 @@
     show();
   });
   const show = () => document.querySelectorAll("[data-notify]").forEach((item) => { item.hidden = !("Notification" in window) || Notification.permission !== "default"; });
-  show();
+  window.addEventListener("load", () => setTimeout(show)); // the permission is asked of another process
 })();

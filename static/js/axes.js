@@ -3,7 +3,8 @@
 (() => {
   const playground = (window.playground = window.playground || {});
   const MOST = 50; // repeats of a column
-  const plural = (count, word) => `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;
+  const grouped = (count) => (count < 1000 ? String(count) : count.toLocaleString("en")); // Intl is slow to begin
+  const plural = (count, word) => `${grouped(count)} ${word}${count === 1 ? "" : "s"}`;
   const repeatOf = (column) => Number(column.repeat) || 1;
 
   /* --- Repeat: for all columns, or for one of several --- */
@@ -109,7 +110,7 @@
       const counted = [of && plan.requests > 1 ? `${of} = ${total}` : total, completions].filter(Boolean).join(", ");
       main.textContent = plan.cost || (of && plan.requests > 1 ? "" : total);
       detail.textContent = plan.cost || (of && plan.requests > 1) ? counted : completions;
-      label.textContent = plan.requests > 1 ? `Run ${plan.requests.toLocaleString("en")}` : "Run";
+      label.textContent = plan.requests > 1 ? `Run ${grouped(plan.requests)}` : "Run";
     };
     const ask = playground.later(async () => {
       const mine = ++round;

@@ -14,7 +14,7 @@
     const text = () => JSON.stringify(host.document());
     let saved = text(), keep = Boolean(state.fresh), ran = null, busy = null, stopped = false, timer = 0, since = 0, left = false;
 
-    const time = (stamp) => { const at = new Date(stamp); return at.toDateString() === new Date().toDateString() ? at.toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" }) : at.toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" }); };
+    const time = (stamp) => { const at = new Date(stamp); return at.toDateString() === new Date().toDateString() ? at.toTimeString().slice(0, 5) : at.toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" }); };
     const tell = (words) => { said.textContent = words; };
     const note = (words, ...acts) => {
       const made = document.getElementById("draft-note-template").content.firstElementChild.cloneNode(true);

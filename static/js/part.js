@@ -7,7 +7,12 @@
   const KEY = "part", PAUSE = 150; // ms between two looks while text flows
   const SHOWN = 40; // characters that are said of each column
   const marks = "highlights" in CSS && typeof Highlight === "function";
-  const segments = typeof Intl.Segmenter === "function" ? new Intl.Segmenter(undefined, { granularity: "grapheme" }) : null;
+  /* Made when first needed: the first use of Intl takes 20 ms. */
+  let segmenter = null;
+  const segments = () => {
+    if (!segmenter && typeof Intl.Segmenter === "function") segmenter = new Intl.Segmenter(undefined, { granularity: "grapheme" });
+    return segmenter;
+  };
   const stored = () => { try { return localStorage.getItem(KEY) !== "off"; } catch { return true; } };
   let on = stored(), found = null;
 
@@ -32,9 +37,9 @@
     const back = Math.max(text.lastIndexOf("\n", at - 1), text.lastIndexOf(" ", at - 1), at - 400, 0);
     const half = text.charCodeAt(back);
     const from = half >= 0xdc00 && half <= 0xdfff ? back - 1 : back;
-    if (!segments) { const code = text.charCodeAt(at); return code >= 0xdc00 && code <= 0xdfff ? at - 1 : at; }
+    if (!segments()) { const code = text.charCodeAt(at); return code >= 0xdc00 && code <= 0xdfff ? at - 1 : at; }
     let last = from;
-    for (const each of segments.segment(text.slice(from, at + 64))) {
+    for (const each of segments().segment(text.slice(from, at + 64))) {
       if (from + each.index > at) break;
       last = from + each.index;
     }

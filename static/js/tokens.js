@@ -44,7 +44,7 @@
   /* What is left of the context behind a prompt and the longest answer; "" where nobody can tell. */
   playground.contextLeft = (size, prompt, most) => {
     if (!size) return "";
-    const left = size - prompt - (most || 0), number = (value) => value.toLocaleString("en");
+    const left = size - prompt - (most || 0), number = (value) => (value < 1000 ? String(value) : value.toLocaleString("en"));
     const after = most ? ` after max_tokens ${number(most)}` : "";
     return left >= 0 ? `${number(left)} of ${number(size)} left${after}` : `${number(-left)} over the context of ${number(size)}${after ? `, with max_tokens ${number(most)}` : ""}`;
   };
