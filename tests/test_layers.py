@@ -91,6 +91,7 @@ MAP = {
     "playground.bodies": (EDGE, "edge"),
     "playground.consumers": (EDGE, "edge"),
     "playground.management": (EDGE, "edge"),
+    "playground.memory": (EDGE, "edge"),
     "playground.oidc": (EDGE, "edge"),
     "playground.probes": (EDGE, "edge"),
     "playground.security": (EDGE, "edge"),

@@ -36,6 +36,7 @@ from playground.embedded import (
 )
 from playground.management.commands.login_link import login_line
 from playground.management.database import prepare_database
+from playground.memory import few_arenas
 from playground.models import first_start
 from playground.models.notices import lost_secrets
 from playground.runner import runner
@@ -56,6 +57,7 @@ class Command(BaseCommand):
         parser.add_argument("--no-link", action="store_true", help="print no login link")
 
     def handle(self, *, no_link: bool, **options: Any) -> None:
+        few_arenas()
         # Until the server runs, a SIGTERM ends this as Ctrl+C does: with everything cleaned up.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         with suppress(KeyboardInterrupt):
