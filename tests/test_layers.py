@@ -90,6 +90,7 @@ MAP = {
     "playground.assets": (EDGE, "edge"),
     "playground.bodies": (EDGE, "edge"),
     "playground.consumers": (EDGE, "edge"),
+    "playground.formats": (EDGE, "edge"),
     "playground.management": (EDGE, "edge"),
     "playground.memory": (EDGE, "edge"),
     "playground.oidc": (EDGE, "edge"),

@@ -45,7 +45,7 @@ class ConnectionList(admin.ModelAdmin):
         if not shown:
             needs = PROVIDERS[connection.provider].needs_key and not connection.embedded
             return "none" if needs else "none needed"
-        return format_html_join(", ", '<span class="mono">{}</span>{}', shown)
+        return format_html_join(SafeString("<br>"), '<span class="mono">{}</span>{}', shown)
 
     @admin.display(description="key expires")
     def expires(self, connection: Connection) -> str:

@@ -251,6 +251,7 @@ STORAGES = {
 
 LANGUAGE_CODE = "en"
 USE_I18N = True
+FORMAT_MODULE_PATH = "playground.formats"
 USE_TZ = True
 TIME_ZONE = text("TIME_ZONE", "UTC")
 try:

@@ -116,6 +116,11 @@ def test_the_pages_keep_to_the_policy_and_to_the_rules_of_access(
     page.wait_for_load_state("networkidle")
     assert breaches == []
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.set_viewport_size({"width": min(width, 1024), "height": 800})
+    cells = "#result_list td:not(.action-checkbox)"
+    narrow = f"[...document.querySelectorAll('{cells}')].filter((td) => td.clientWidth < 60).length"
+    assert page.evaluate(narrow) == 0
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     # The checker brings styles of its own: with the policy off, in a page of its own.
     checked = open_page(width=width, bypass_csp=True)
     checked.goto(page.url)
