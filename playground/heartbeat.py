@@ -63,9 +63,9 @@ class Heartbeat:
     def beat(self) -> None:
         close_old_connections()
         self._process.beat()
-        own = Run.objects.live_of(self._process)
-        self.queued, wishes = own.waiting_and_stopping()
+        self.queued, wishes = Run.objects.waiting_and_stopping(self._process)
         if wishes:
+            own = Run.objects.live_of(self._process)
             for run in own.exclude(cancel_requested_at=None).only("pk", "comparison_id"):
                 self._background.call(self._soon, self._close, [run], STOPPED)
         if self.queued:

@@ -132,7 +132,7 @@ class Upkeep:
         """Whether it is due and ours. The database is not asked each second for the sake of what is
         due once a minute."""
         now = time.monotonic()
-        if now - self._asked.get(chore, -math.inf) < every.total_seconds() / 5:
+        if now - self._asked.get(chore, -math.inf) < every.total_seconds() / 2:
             return False
         self._asked[chore] = now
         return await self._do(Chore.objects.take, chore, every)

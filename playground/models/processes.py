@@ -1,10 +1,12 @@
 """A process that owns live runs."""
 
-from django.db import models
-from django.db.models import F
+from django.db import connection, models
 from django.utils import timezone
 
 from playground.models.turns import writing
+
+# In plain SQL: each second the ORM would take longer than the database.
+BEAT = "UPDATE playground_process SET heartbeat = heartbeat + 1 WHERE id = %s"
 
 
 class ProcessQuerySet(models.QuerySet["Process"]):
@@ -28,8 +30,9 @@ class Process(models.Model):
         return f"{self.host}:{self.pid}"
 
     def beat(self) -> None:
-        with writing(behind=True):  # the log of live runs waits for it
-            type(self).objects.filter(pk=self.pk).update(heartbeat=F("heartbeat") + 1)
+        # The log of live runs waits for it.
+        with writing(behind=True), connection.cursor() as cursor:
+            cursor.execute(BEAT, [self.pk])
 
     def sign_off(self) -> None:
         type(self).objects.filter(pk=self.pk).update(ended_at=timezone.now())
