@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from playground.completion import Batch, StreamEvent
 from playground.outcome import fold
 from playground.providers import Target
-from playground.providers.veil import Veil, spellings
+from playground.providers.spelling import spellings
+from playground.providers.veil import Veil
 
 KEY = "sk-Canary/77+ab cd=="
 HEADED = "abcdefgh-0123456789"

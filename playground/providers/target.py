@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import aiohttp
 import httpx
@@ -9,6 +10,7 @@ import httpx
 from playground.completion import ErrorKind
 from playground.providers import outbound
 from playground.providers.errors import ProviderError
+from playground.providers.spelling import Secrets
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,11 @@ class Target:
     connect_timeout: float = 10  # seconds
     read_timeout: float = 300  # seconds between two chunks
     proxy: str = field(default="", repr=False)
+
+    @cached_property
+    def secrets(self) -> Secrets:
+        """What is taken out of its answers; runs that begin together share it."""
+        return Secrets(self.key, self.headers)
 
 
 def failure_of(target: Target, error: Exception, connected: bool) -> ProviderError:

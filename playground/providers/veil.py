@@ -4,68 +4,27 @@ A key may come back in an error, in metadata or in the answer itself, whole, cut
 chunks, or written otherwise: in base64, for a URL, in hexadecimal, with JSON's escapes.
 """
 
-import base64
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
-from urllib.parse import quote
 
 from playground.completion import TEXT_KINDS, StreamEvent
 from playground.providers.errors import masked
+from playground.providers.spelling import SUSPECT
 from playground.providers.target import Target
 
-KEY, HEADER = "[key]", "[header]"
-SHORTEST = 8  # characters; in an answer, a shorter secret may be any word
-SUSPECT = 4  # characters of a secret, from its beginning, from which a text is held back
 DEEPEST = 100  # levels of JSON that are kept
-
-
-def spellings(secret: str) -> set[str]:
-    """The secret in the ways in which it may stand in a text."""
-    raw = secret.encode()
-    escaped = "".join(f"\\u{ord(letter):04x}" for letter in secret)
-    found = {
-        secret,
-        quote(secret, safe=""),
-        quote(quote(secret, safe=""), safe=""),
-        "".join(f"%{byte:02X}" for byte in raw),
-        json.dumps(secret)[1:-1],
-        secret.replace("/", "\\/"),
-        escaped,
-        escaped.upper().replace("\\U", "\\u"),
-        raw.hex(),
-        raw.hex().upper(),
-    }
-    for before in range(3):
-        # What does not change with the bytes around it, for each place where it can begin.
-        encoded = base64.b64encode(b"\0" * before + raw).decode()
-        first, last = (0, 2, 3)[before], len(encoded) - (0, 3, 2)[(before + len(raw)) % 3]
-        found |= {encoded[first:last], encoded[first:last].translate(URL_SAFE)}
-    return {each for each in found if len(each) >= SHORTEST}
-
-
-URL_SAFE = str.maketrans("+/", "-_")
 
 
 class Veil:
     """The secrets of one target, and how far each text of an answer has come."""
 
     def __init__(self, target: Target) -> None:
-        secrets = {value: HEADER for value in target.headers.values() if len(value) >= SHORTEST}
-        # `Authorization: Bearer …` as an extra header: the word behind the blank is the secret.
-        secrets |= {word: HEADER for value in secrets for word in value.split() if len(word) >= 16}
-        if len(target.key) >= SHORTEST:
-            secrets[target.key] = KEY
+        secrets = target.secrets
         self._key = target.key
-        self._names = {each: name for secret, name in secrets.items() for each in spellings(secret)}
-        longest_first = sorted(self._names, key=len, reverse=True)
-        self._pattern = re.compile("|".join(map(re.escape, longest_first)))
-        self._starts = re.compile("|".join(re.escape(each[:SUSPECT]) for each in self._names))
-        self._longest = max(map(len, self._names), default=0)
-        self._beginnings = frozenset(
-            each[:length] for each in self._names for length in range(SUSPECT, len(each))
-        )
+        self._names, self._pattern, self._starts = secrets.names, secrets.pattern, secrets.starts
+        self._longest, self._beginnings = secrets.longest, secrets.beginnings
         self._strands: dict[tuple[Any, ...], Strand] = {}
         self._hit = False  # something was taken out that came in pieces
 
