@@ -46,10 +46,10 @@ def release() -> None:
     """Give this thread's connection back; outside of a transaction only.
 
     A view that kept its own while it waits for the runner, which needs another, would hold the
-    whole pool with a few dozen presses at once.
+    whole pool with a few dozen presses at once. SQLite has no pool: to open it again is dear.
     """
     for each in connections.all(initialized_only=True):
-        if not each.in_atomic_block:
+        if not each.in_atomic_block and each.vendor != "sqlite":
             each.close()
 
 

@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import lru_cache
 from types import EllipsisType
 from typing import Any, ClassVar, NamedTuple, NoReturn
 
@@ -681,10 +682,11 @@ def parameter(path: str) -> Parameter:
     raise KeyError(path)
 
 
-def for_api(api: Api) -> list[tuple[Parameter, Support]]:
+@lru_cache(maxsize=64)
+def for_api(api: Api) -> tuple[tuple[Parameter, Support], ...]:
     """What `api` has, in form order."""
     found = ((each, each.support(api)) for each in PARAMETERS)
-    return [(each, support) for each, support in found if support is not None]
+    return tuple((each, support) for each, support in found if support is not None)
 
 
 def register(added: Parameter) -> None:
@@ -692,10 +694,12 @@ def register(added: Parameter) -> None:
     if any(each.path == added.path for each in PARAMETERS):
         raise ValueError(f"{added.path} is in the table already")
     PARAMETERS.append(added)
+    for_api.cache_clear()
 
 
 def unregister(path: str) -> None:
     PARAMETERS.remove(parameter(path))
+    for_api.cache_clear()
 
 
 def extend(path: str, *supports: On) -> None:
@@ -704,6 +708,7 @@ def extend(path: str, *supports: On) -> None:
     known = PARAMETERS[position]
     added = {api: each.support(api, path, known.kind) for each in supports for api in each.apis}
     PARAMETERS[position] = replace(known, supports={**known.supports, **added})
+    for_api.cache_clear()
 
 
 def withdraw(provider: str) -> None:
@@ -712,6 +717,7 @@ def withdraw(provider: str) -> None:
         kept = {api: each for api, each in known.supports.items() if api.provider != provider}
         if len(kept) < len(known.supports):
             PARAMETERS[position] = replace(known, supports=kept)
+    for_api.cache_clear()
 
 
 # The facts.

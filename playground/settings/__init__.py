@@ -250,7 +250,7 @@ STORAGES = {
 }
 
 LANGUAGE_CODE = "en"
-USE_I18N = True
+USE_I18N = False  # all is English; each address and number would ask for the language
 FORMAT_MODULE_PATH = "playground.formats"
 USE_TZ = True
 TIME_ZONE = text("TIME_ZONE", "UTC")

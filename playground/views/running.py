@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from django.core.exceptions import PermissionDenied
 from django.http import HttpResponse, HttpResponseNotAllowed
@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST
 from playground import forms
 from playground.database import in_view, wait_for
 from playground.models import Comparison, OverLimit, Run, reruns
-from playground.models.teams import User
+from playground.models.teams import Membership, User
 from playground.runner import Draining, runner
 from playground.views import Request, grid
 from playground.views.history import shown
@@ -24,20 +24,17 @@ async def start(request: Request) -> HttpResponse:
     if request.method != "POST":
         return HttpResponseNotAllowed(["POST"])
     user = cast(User, await request.auser())
-    membership = await in_view(user.membership)()
-    if membership is None or not membership.may_run:
-        return await refused(request, refusal(membership, [{}]), 403)
     text = request.POST.get("document", "")
     try:
-        asked = json.loads(text)
-        draft = await in_view(forms.read)(asked, user)
+        membership, asked, draft, into = await _asked(user, text)
+    except PermissionDenied as error:
+        return await refused(request, str(error), 403)
     except forms.BadDocument as error:
         return await refused(request, str(error), 422)
     except (ValueError, RecursionError):
         return await refused(request, BROKEN, 422)
     if not draft.ok:
         return await problems(request, draft)
-    into = await _joined(user, asked, draft)
     try:
         if into is not None:
             made = await runner.join(
@@ -59,7 +56,27 @@ async def start(request: Request) -> HttpResponse:
     return await _begun(request, begun) if request.htmx else redirect(begun)
 
 
+class _Asked(NamedTuple):
+    membership: Membership
+    document: dict[str, Any]
+    draft: forms.Draft
+    into: Comparison | None  # that one column joins
+
+
 @in_view
+def _asked(user: User, text: str) -> _Asked:
+    """All that is read before anything is begun: each visit of a thread costs.
+
+    PermissionDenied, BadDocument; ValueError and RecursionError where the text is no JSON.
+    """
+    membership = user.membership()
+    if membership is None or not membership.may_run:
+        raise PermissionDenied(refusal(membership, [{}]))
+    document = json.loads(text)
+    draft = forms.read(document, user)
+    return _Asked(membership, document, draft, _joined(user, document, draft) if draft.ok else None)
+
+
 def _joined(user: User, asked: dict[str, Any], draft: forms.Draft) -> Comparison | None:
     """The comparison that one column joins: one of one's own that multiplies by the same."""
     pk = asked.get("into")
