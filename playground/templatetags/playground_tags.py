@@ -4,13 +4,15 @@ import json
 import re
 from datetime import date, timedelta
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any
 
 from django import template
 from django.conf import settings
 from django.templatetags.static import static
+from django.urls import get_script_prefix, reverse
 from django.utils import timezone
-from django.utils.html import conditional_escape, format_html, format_html_join
+from django.utils.html import conditional_escape, escape, format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
 from playground import assets, panel, parameters
@@ -22,6 +24,7 @@ register = template.Library()
 
 BLOCK = 20_000  # characters: what the browser lays out at once
 SHOWN = 200_000  # characters of an output or a request that a page shows without being asked
+MARK = 10**17  # stands for the number in an address
 MARKS = {"local", "ogx", "pulze", "octoai"}
 STATUS_WORDS = {
     "queued": ("clock", "Queued"),
@@ -62,13 +65,55 @@ def page_files(name: str) -> SafeString:
     )
 
 
-@register.simple_tag
+@lru_cache(maxsize=256)
 def icon(name: str, size: str = "") -> SafeString:
     return format_html(
         '<svg class="icon{}" aria-hidden="true"><use href="#i-{}"/></svg>',
         f" icon--{size}" if size else "",
         name,
     )
+
+
+class Icon(template.Node):
+    def __init__(self, words: list[template.base.FilterExpression]) -> None:
+        self.words = words
+
+    def render(self, context: template.Context) -> SafeString:
+        return icon(*(word.resolve(context) for word in self.words))
+
+
+@register.tag("icon")
+def icon_tag(parser: template.base.Parser, token: template.base.Token) -> template.Node:
+    """`{% icon "stop" "sm" %}`; where nothing in it varies, it is text from then on."""
+    words = [parser.compile_filter(each) for each in token.split_contents()[1:]]
+    if any(isinstance(word.var, template.Variable) for word in words):
+        return Icon(words)
+    return template.base.TextNode(icon(*(str(word.var) for word in words)))
+
+
+class Address(template.Node):
+    def __init__(self, name: str, number: template.base.FilterExpression) -> None:
+        self.name = name
+        self.number = number
+
+    def render(self, context: template.Context) -> SafeString:
+        before, after = around(self.name, get_script_prefix())
+        return mark_safe(f"{before}{int(self.number.resolve(context))}{after}")  # noqa: S308 (a number)
+
+
+@register.tag
+def address(parser: template.base.Parser, token: template.base.Token) -> Address:
+    """`{% address "run" run.pk %}`: as `url` of a page with one number, which asks the list of all
+    addresses each time. A column has two dozen."""
+    _, name, number = token.split_contents()
+    return Address(name.strip("\"'"), parser.compile_filter(number))
+
+
+@lru_cache(maxsize=256)
+def around(name: str, prefix: str) -> tuple[str, str]:
+    """What stands before and after the number; `prefix`: under which all addresses are now."""
+    before, after = escape(reverse(name, args=[MARK])).split(str(MARK))
+    return before, after
 
 
 @register.simple_tag
