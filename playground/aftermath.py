@@ -3,6 +3,7 @@ search finds it. Those that end together are done together."""
 
 import asyncio
 import logging
+from collections.abc import Sequence
 
 from playground.database import in_thread
 from playground.models import Run, SearchText
@@ -25,14 +26,15 @@ class Aftermath:
         async with self._working:
             runs, self._ended = self._ended, []
             for start in range(0, len(runs), MOST):
-                await self._work(runs[start : start + MOST])
+                await in_thread(_work, runs[start : start + MOST])
 
-    async def _work(self, runs: list[int]) -> None:
-        try:
-            await in_thread(Run.objects.learn, runs)
-        except Exception:
-            logger.exception("Nothing was learned from the runs %s", runs)
-        try:
-            await in_thread(SearchText.objects.write, runs)
-        except Exception:
-            logger.exception("The runs %s are not in the search index", runs)
+
+def _work(runs: Sequence[int]) -> None:
+    try:
+        Run.objects.learn(runs)
+    except Exception:
+        logger.exception("Nothing was learned from the runs %s", runs)
+    try:
+        SearchText.objects.write(runs)
+    except Exception:
+        logger.exception("The runs %s are not in the search index", runs)

@@ -15,6 +15,7 @@ from playground.database import in_thread
 from playground.hub import hub
 from playground.log import Ending
 from playground.models import Process, Run, SearchText, access
+from playground.models.plain import waiting_and_stopping
 from playground.reaper import Reaper
 
 logger = logging.getLogger(__name__)
@@ -63,7 +64,7 @@ class Heartbeat:
     def beat(self) -> None:
         close_old_connections()
         self._process.beat()
-        self.queued, wishes = Run.objects.waiting_and_stopping(self._process)
+        self.queued, wishes = waiting_and_stopping(self._process)
         if wishes:
             own = Run.objects.live_of(self._process)
             for run in own.exclude(cancel_requested_at=None).only("pk", "comparison_id"):

@@ -20,6 +20,7 @@ from playground.models import Choice, Run, RunEvent
 from playground.models.choices import packed
 from playground.models.gate import settle
 from playground.models.limits import units
+from playground.models.plain import put
 from playground.models.runs import preview
 from playground.outcome import Outcome, fold
 
@@ -125,11 +126,15 @@ def close_runs(ended: Mapping[int, tuple[Ending, list[list[Any]]]]) -> dict[int,
         logs[run].append(text)
     known = Run.objects.only(*TOOK).in_bulk(list(ended))
     choices: dict[int, list[Choice]] = {}
+    ends: dict[int, dict[str, Any]] = {}
     # One after the other: what a log is made of is small and many, and no two are needed at once.
     for run, (ending, rest) in ended.items():
         outcome = fold(_rows(logs.pop(run)) + rest)
         choices[run] = [_choice(run, result) for result in outcome.choices]
-        _end(run, known.get(run), ending, outcome, choices[run])
+        if (row := known.get(run)) is not None:  # else it was purged
+            ends[run] = _end(row, ending, outcome, choices[run])
+            _count(row, ending, outcome)
+    put(ends)
     Choice.objects.bulk_create([choice for found in choices.values() for choice in found])
     RunEvent.objects.filter(run_id__in=list(ended)).delete()
     return {run: _told(run, ended[run][0], choices[run]) for run in ended}
@@ -143,29 +148,26 @@ def _rows(log: Sequence[str]) -> list[list[Any]]:
     return events
 
 
-def _end(
-    run: int, row: Run | None, ending: Ending, outcome: Outcome, choices: Sequence[Choice]
-) -> None:
+def _end(row: Run, ending: Ending, outcome: Outcome, choices: Sequence[Choice]) -> dict[str, Any]:
+    """What becomes of its row."""
     usage = outcome.usage or {}
-    Run.objects.filter(pk=run).update(
-        status=ending.status,
-        owner=None,
-        finished_at=timezone.now(),
-        error_kind=ending.error_kind,
-        error_message=storable(ending.error_message),
-        error_status=ending.error_status,
-        total_ms=ending.total_ms if ending.total_ms is not None else _last_ms(outcome),
-        first_token_ms=outcome.first_token_ms,
-        prompt_tokens=count(usage, "prompt_tokens"),
-        completion_tokens=count(usage, "completion_tokens"),
-        **(_took(row, ending, outcome) if row else {}),
-        usage=to_json(outcome.usage) if outcome.usage else "",
-        metadata=to_json(outcome.meta) if outcome.meta else "",
-        warnings="\n".join(storable(warning) for warning in outcome.warnings),
-        output_preview=preview(choices[0].text) if choices else "",
-    )
-    if row:
-        _count(row, ending, outcome)
+    return {
+        "status": ending.status,
+        "owner": None,
+        "finished_at": timezone.now(),
+        "error_kind": ending.error_kind,
+        "error_message": storable(ending.error_message),
+        "error_status": ending.error_status,
+        "total_ms": ending.total_ms if ending.total_ms is not None else _last_ms(outcome),
+        "first_token_ms": outcome.first_token_ms,
+        "prompt_tokens": count(usage, "prompt_tokens"),
+        "completion_tokens": count(usage, "completion_tokens"),
+        **_took(row, ending, outcome),
+        "usage": to_json(outcome.usage) if outcome.usage else "",
+        "metadata": to_json(outcome.meta) if outcome.meta else "",
+        "warnings": "\n".join(storable(warning) for warning in outcome.warnings),
+        "output_preview": preview(choices[0].text) if choices else "",
+    }
 
 
 def _told(run: int, ending: Ending, choices: Sequence[Choice]) -> str:
@@ -219,13 +221,18 @@ def _choice(run: int, result: Any) -> Choice:
 def _took(row: Run, ending: Ending, outcome: Outcome) -> dict[str, Any]:
     """Its cost and what limits count."""
     took = used(ending.status, outcome, row.rates, streams=row.streams, dialect=row.dialect)
-    found: dict[str, Any] = {"cost": took.cost, "cost_is_own": took.own}
     free = row.started_at is None or _never_worked_on(ending, outcome)
+    tokens, money = row.counted_tokens, row.counted_money  # reserved
     if took.tokens is not None or free:
-        found["counted_tokens"] = took.tokens or 0
+        tokens = took.tokens or 0
     if took.cost is not None or free:
-        found["counted_money"] = units(took.cost or Decimal(0))
-    return found
+        money = units(took.cost or Decimal(0))
+    return {
+        "cost": took.cost,
+        "cost_is_own": took.own,
+        "counted_tokens": tokens,
+        "counted_money": money,
+    }
 
 
 def _never_worked_on(ending: Ending, outcome: Outcome) -> bool:

@@ -11,7 +11,7 @@ from datetime import timedelta
 from itertools import islice
 from typing import Any
 
-from django.db import connection, models, transaction
+from django.db import models, transaction
 from django.db.models import Exists, OuterRef, Q, Subquery
 from django.urls import reverse
 from django.utils import timezone
@@ -21,6 +21,7 @@ from playground.completion import CompletionRequest, RunStatus, storable
 from playground.lessons import lessons_of, lessons_of_refusal
 from playground.models.answered import Answered
 from playground.models.charged import Charged
+from playground.models.choices import Choice
 from playground.models.connections import Connection
 from playground.models.gate import WAITING, Gate, Waiting
 from playground.models.keys import ApiKey
@@ -33,11 +34,6 @@ from playground.models.visible import Named, Visibility, VisibleQuerySet
 from playground.outcome import Outcome
 
 PREVIEW = 200  # characters
-# In plain SQL: each second the ORM would take longer than the database.
-WAITING_AND_STOPPING = """
-SELECT count(CASE WHEN status = 'queued' THEN 1 END), count(cancel_requested_at)
-FROM playground_run WHERE status IN ('queued', 'running') AND owner_id = %s
-"""
 
 
 def preview(text: str) -> str:
@@ -103,7 +99,8 @@ class RunQuerySet(VisibleQuerySet):
     def learn(self, pks: Iterable[int]) -> None:
         """`Run.learn` of those that are still there and were neither stopped nor interrupted."""
         whole = self.filter(pk__in=list(pks), status__in=(RunStatus.COMPLETED, RunStatus.FAILED))
-        for run in whole.select_related("connection").prefetch_related("choices").order_by("pk"):
+        choices = models.Prefetch("choices", Choice.objects.defer("packed_timeline"))
+        for run in whole.select_related("connection").prefetch_related(choices).order_by("pk"):
             run.learn()
 
     def stop_live(self, process: Process) -> list[tuple[int, int]]:
@@ -129,13 +126,6 @@ class RunQuerySet(VisibleQuerySet):
     def waiting(self) -> set[int]:
         """The ids of those that have not been sent yet: nothing is in their log."""
         return set(self.filter(status=RunStatus.QUEUED).values_list("pk", flat=True))
-
-    def waiting_and_stopping(self, process: Process) -> tuple[int, int]:
-        """How many live runs of a process wait, and how many somebody wants stopped."""
-        with connection.cursor() as cursor:
-            cursor.execute(WAITING_AND_STOPPING, [process.pk])
-            waiting, stopping = cursor.fetchone()
-        return waiting, stopping
 
     def live_of(self, process: Process) -> "RunQuerySet":
         """Runs that this process still owns."""
