@@ -22,12 +22,14 @@ class Following:
         self.acknowledged = last
         self.repeated = False  # the reader said the same position twice, and nothing moved
         self.behind = False  # it waits for its reader; the log is read when it has caught up
-        self.on_the_way: deque[tuple[int, int]] = deque()  # (seq, characters)
+        self.size = 0  # characters on their way
+        self._on_the_way: deque[tuple[int, int]] = deque()  # (seq, characters)
         self._seen = -1  # the cursor when it lagged for the last time
 
-    @property
-    def size(self) -> int:
-        return sum(size for _, size in self.on_the_way)
+    def sent(self, seq: int, size: int) -> None:
+        self.cursor = max(self.cursor, seq)
+        self.size += size
+        self._on_the_way.append((seq, size))
 
     def lags(self, committed: int | None) -> bool:
         """Whether the log has rows that do not come by themselves. `committed`: its last row, None
@@ -49,11 +51,12 @@ class Following:
         stuck = last == self.acknowledged and last < self.cursor
         if stuck and self.repeated:
             self.cursor = last
-            self.on_the_way.clear()
+            self._on_the_way.clear()
+            self.size = 0
         self.repeated = stuck
         self.acknowledged = last
-        while self.on_the_way and self.on_the_way[0][0] <= last:
-            self.on_the_way.popleft()
+        while self._on_the_way and self._on_the_way[0][0] <= last:
+            self.size -= self._on_the_way.popleft()[1]
 
 
 def positions(text: str | None) -> dict[int, int]:

@@ -88,9 +88,7 @@ class Forwarding:
             self.drop(run)
 
     def _row(self, run: int, seq: int, events: str) -> str:
-        following = self.runs[run]
-        following.cursor = max(following.cursor, seq)
-        following.on_the_way.append((seq, len(events)))
+        self.runs[run].sent(seq, len(events))
         if len(events) > LONGEST_ROW:
             events = "[]"  # no text is in it that long: a provider's metadata; the record has it
         return f'{{"run":{run},"seq":{seq},"events":{events}}}'
