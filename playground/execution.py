@@ -5,7 +5,7 @@ import asyncio
 import functools
 import logging
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import replace
 
@@ -16,7 +16,8 @@ from playground.log import Ending
 from playground.logs import present_run
 from playground.models import Run
 from playground.providers import ProviderError
-from playground.providers.base import BURST
+from playground.providers.flow import Flow
+from playground.providers.reader import BURST
 from playground.pulse import Pulse
 from playground.reaper import CUT_OFF
 from playground.recorder import TICK, Recorder
@@ -106,9 +107,17 @@ class Executions:
         if run.connection is None:
             raise ProviderError("This connection was deleted.", ErrorKind.CONNECTION)
         # Closed before we go on, also by a stop: what a stop says of the connection is then true.
-        events = events_of(self._ways, run.connection, run, run.request_value(), self._pulse)
-        async with aclosing(events) as batches:
-            await _take(run.pk, batches, self._recorder, self._pulse)
+        intake = Intake(run.pk, self._recorder, self._pulse)
+        answer = events_of(self._ways, run.connection, run, run.request_value(), intake)
+        async with aclosing(answer) as batches:
+            async for events in batches:
+                room = intake.put(events)
+                self._pulse.call()  # so that it is written, also where nothing flows
+                if len(events) >= BURST:
+                    await asyncio.sleep(0)  # a burst lets others run
+                while not room:  # the provider waits while nothing can be saved
+                    await asyncio.sleep(0.1)
+                    room = not self._recorder.full
 
     async def _afterwards(self, run: int) -> None:
         """After its end is saved, so that no tick waits for it."""
@@ -128,20 +137,25 @@ class Executions:
             self._freed()
 
 
-async def _take(
-    run: int, batches: AsyncIterator[list[StreamEvent]], recorder: Recorder, pulse: Pulse
-) -> None:
-    length = 0
-    async for events in batches:
-        recorder.add(run, events)
-        pulse.call()  # so that it is written, also where nobody waits for the next beat
-        length += sum([len(event.data) for event in events if type(event.data) is str])
-        if length > LONGEST_OUTPUT:
+class Intake:
+    """What is said of one run, on its way to the recorder."""
+
+    def __init__(self, run: int, recorder: Recorder, pulse: Pulse) -> None:
+        self._run = run
+        self._recorder = recorder
+        self._pulse = pulse
+        self._length = 0
+
+    def join(self, flow: Flow) -> None:
+        self._pulse.join(flow)
+
+    def put(self, events: list[StreamEvent]) -> bool:
+        """Whether the recorder has room for more. Raises ProviderError where it is too long."""
+        self._recorder.add(self._run, events)
+        self._length += sum([len(event.data) for event in events if type(event.data) is str])
+        if self._length > LONGEST_OUTPUT:
             raise ProviderError(
                 f"The answer was cut off at {LONGEST_OUTPUT // 1_000_000} million characters.",
                 ErrorKind.BAD_CONTENT,
             )
-        if len(events) >= BURST:
-            await asyncio.sleep(0)  # a burst lets others run
-        while recorder.full:  # the provider waits while nothing can be saved
-            await asyncio.sleep(0.1)
+        return not self._recorder.full

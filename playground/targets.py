@@ -18,7 +18,7 @@ from playground.completion import CompletionRequest, ErrorKind, StreamEvent
 from playground.database import in_thread
 from playground.models import ApiKey, Connection, Run
 from playground.providers import PROVIDERS, ProviderError, Target
-from playground.providers.arrivals import Pace
+from playground.providers.flow import Outlet
 
 ABSENT = (
     "The embedded backend is not here: its model file is missing. "
@@ -137,14 +137,14 @@ class Ways:
 
 
 async def events_of(
-    ways: Ways, connection: Connection, run: Run, request: CompletionRequest, pace: Pace
+    ways: Ways, connection: Connection, run: Run, request: CompletionRequest, outlet: Outlet
 ) -> AsyncGenerator[list[StreamEvent]]:
     """What the provider answers to a run, as `Provider.batches`. Raises ProviderError."""
     provider = PROVIDERS[request.provider]
     way = await ways.of(connection, run)
     silent = True
     try:
-        async with aclosing(provider.batches(way.target, request, pace)) as batches:
+        async with aclosing(provider.batches(way.target, request, outlet)) as batches:
             async for events in batches:
                 silent = silent and not events
                 yield events
@@ -156,7 +156,7 @@ async def events_of(
         await _accepted(way)
         return
     yield [StreamEvent("warning", STOOD_IN, -1, 0.0)]
-    async with aclosing(provider.batches(other.target, request, pace)) as batches:
+    async with aclosing(provider.batches(other.target, request, outlet)) as batches:
         async for events in batches:
             yield events
 

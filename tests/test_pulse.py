@@ -1,39 +1,66 @@
-"""One beat for all who wait, and what comes behind it."""
+"""One beat for all that flows, and what comes behind it."""
 
 import asyncio
+import socket
+from collections.abc import Callable
 
 from playground.pulse import Pulse
 
 
-async def test_all_who_wait_go_on_with_one_beat_and_before_what_comes_behind() -> None:
-    said: list[str] = []
-    pulse = Pulse(lambda: 0.01, lambda: said.append("after"))
+class Flow:
+    """Flows for a number of beats."""
 
-    async def wait(name: str) -> None:
-        await pulse.next()
-        said.append(name)
+    def __init__(self, name: str, beats: int, say: Callable[[str], None]) -> None:
+        self.name, self.beats, self.say = name, beats, say
 
-    async with asyncio.timeout(30), asyncio.TaskGroup() as group:
-        for name in "abc":
-            group.create_task(wait(name))
-    await asyncio.sleep(0)
-    assert said == ["a", "b", "c", "after"]
+    def take(self) -> bool:
+        self.say(f"{self.name} takes")
+        self.beats -= 1
+        return self.beats > 0
 
+    def deafen(self) -> None:
+        self.say(f"{self.name} is deaf")
 
-async def test_one_who_has_gone_holds_up_nobody() -> None:
-    behind = asyncio.Event()
-    pulse = Pulse(lambda: 0.01, behind.set)
-    gone, woken, waiting = pulse.next(), pulse.next(), pulse.next()
-    gone.cancel()
-    woken.set_result(None)
-    async with asyncio.timeout(30):
-        await waiting
-        await behind.wait()
-    assert waiting.done()
-    assert not waiting.cancelled()
+    def listen(self) -> None:
+        self.say(f"{self.name} listens")
 
 
-async def test_a_beat_may_be_called_without_a_wait_and_asks_for_its_period_each_time() -> None:
+class Beats:
+    """A pulse of short periods that notes what it does; `behind` is set after each beat."""
+
+    def __init__(self, crowded: bool = False) -> None:
+        self.said: list[str] = []
+        self.crowded = crowded
+        self.behind = asyncio.Event()
+        self.pulse = Pulse(lambda: 0.01, self._after, lambda: self.crowded)
+
+    def _after(self) -> None:
+        self.said.append("after")
+        self.behind.set()
+
+    def join(self, name: str, beats: int) -> None:
+        self.pulse.join(Flow(name, beats, self.said.append))
+
+    async def beat(self) -> list[str]:
+        """What was said until the end of the next one."""
+        self.behind.clear()
+        async with asyncio.timeout(30):
+            await self.behind.wait()
+        said, self.said[:] = list(self.said), []
+        return said
+
+
+async def test_all_that_flow_are_taken_from_with_one_beat_and_before_what_comes_behind() -> None:
+    beats = Beats()
+    beats.join("a", 1)
+    beats.join("b", 2)
+    assert await beats.beat() == ["a takes", "b takes", "after"]
+    assert await beats.beat() == ["b takes", "after"]
+    beats.join("c", 1)
+    assert await beats.beat() == ["c takes", "after"]
+
+
+async def test_a_beat_may_be_called_with_nothing_that_flows() -> None:
     periods = [0.01, 0.02]
     behind = asyncio.Event()
     pulse = Pulse(lambda: periods.pop(0), behind.set)
@@ -46,23 +73,40 @@ async def test_a_beat_may_be_called_without_a_wait_and_asks_for_its_period_each_
     assert periods == []
 
 
-async def test_in_a_crowd_nobody_listens_until_shortly_before_the_beat() -> None:
-    said: list[str] = []
-    crowd = [True]
-    pulse = Pulse(lambda: 0.02, lambda: said.append("after"), lambda: crowd[0])
-    async with asyncio.timeout(30):
-        beat = pulse.next()
-        assert pulse.deafen(lambda: said.append("listen"))
-        while not said:
-            await asyncio.sleep(0.001)
-        assert not beat.done()
-        assert not pulse.deafen(lambda: said.append("too late"))  # what comes now is heard
-        await beat
-        await asyncio.sleep(0)
-        assert said == ["listen", "after"]
-        crowd[0] = False
-        beat = pulse.next()
-        assert not pulse.deafen(lambda: said.append("no crowd"))
-        await beat
-        await asyncio.sleep(0)
-    assert said == ["listen", "after", "after"]
+async def test_in_a_crowd_nobody_listens_until_the_beat() -> None:
+    beats = Beats(crowded=True)
+    beats.join("a", 2)
+    beats.join("b", 2)
+    first = ["a is deaf", "b is deaf", "a listens", "b listens", "a takes", "b takes"]
+    assert await beats.beat() == [*first, "a is deaf", "b is deaf", "after"]
+    beats.crowded = False
+    assert await beats.beat() == ["a listens", "b listens", "a takes", "b takes", "after"]
+    beats.join("c", 2)
+    assert await beats.beat() == ["c takes", "after"]  # no crowd: it listens all the time
+    assert await beats.beat() == ["c takes", "after"]
+
+
+async def test_what_waits_in_the_kernel_is_read_before_it_is_taken() -> None:
+    """As a transport does it that begins to read: the loop finds its socket ready."""
+    loop = asyncio.get_running_loop()
+    heard: list[str] = []
+    reader, writer = socket.socketpair()
+    reader.setblocking(False)
+
+    class Deaf(Flow):
+        def listen(self) -> None:
+            loop.add_reader(reader, lambda: heard.append(reader.recv(10).decode()))
+
+        def deafen(self) -> None:
+            loop.remove_reader(reader)
+
+        def take(self) -> bool:
+            loop.remove_reader(reader)
+            self.say(",".join(heard))
+            return False
+
+    beats = Beats(crowded=True)
+    with reader, writer:
+        writer.send(b"there")
+        beats.pulse.join(Deaf("a", 1, beats.said.append))
+        assert await beats.beat() == ["there", "after"]

@@ -10,8 +10,8 @@ import asyncio
 import functools
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable
-from typing import Any, Protocol
+from collections.abc import AsyncIterator
+from typing import Any
 
 import aiohttp
 import httpx
@@ -23,15 +23,6 @@ MOST_STAMPS = 4096  # that wait to be read; beyond, the oldest bytes take a late
 DONE = b"[DONE]"  # the last event of a stream
 
 Pieces = list[tuple[bytes, float]]  # bytes, and `time.monotonic()` at their arrival
-
-
-class Pace(Protocol):
-    """When an answer that flows is read again."""
-
-    def next(self) -> "asyncio.Future[None]": ...
-
-    def deafen(self, listen: Callable[[], None]) -> bool:
-        """Whether nothing needs to be heard of it until `listen` is called, shortly before."""
 
 
 class StampedHandler(ResponseHandler):
@@ -76,12 +67,10 @@ class StampedHandler(ResponseHandler):
         if self.sleeper is not None and not self.sleeper.done():
             self.sleeper.set_result(None)
 
-    def deafen(self, pace: Pace) -> None:
-        """Leave in the kernel what comes, as long as the pace allows."""
+    def deafen(self) -> None:
+        """Leave in the kernel what comes, until `listen` is called."""
         transport = self.transport
-        if transport is None or transport.is_closing() or self._reading_paused:
-            return
-        if pace.deafen(self.listen):
+        if transport is not None and not transport.is_closing() and not self._reading_paused:
             transport.pause_reading()
 
     def listen(self) -> None:
@@ -129,15 +118,32 @@ class Arrivals:
             await content._wait("read")
         return self._stamped(_all_of(content), self._handler.stamps)
 
-    async def pause(self, pace: Pace) -> None:
-        """Until its next beat, or until the answer has ended."""
-        if self._content.is_eof() or self._content.exception() is not None:
-            return
-        until = pace.next()
+    @property
+    def over(self) -> bool:
+        """Nothing more comes; what is there can still be read."""
+        return self._content.is_eof() or self._content.exception() is not None
+
+    def there(self) -> Pieces:
+        """What has come, without a wait; [] where there is nothing."""
+        content: Any = self._content
+        if self._handler is None or not content._buffer:
+            return []
+        return self._stamped(_all_of(content), self._handler.stamps)
+
+    def wake(self, sleeper: "asyncio.Future[None]") -> None:
+        """Let this be done when the answer ends, or where it has."""
         if self._handler is not None:
-            self._handler.sleeper = until
-            self._handler.deafen(pace)
-        await until
+            self._handler.sleeper = sleeper
+        if self.over and not sleeper.done():
+            sleeper.set_result(None)
+
+    def deafen(self) -> None:
+        if self._handler is not None:
+            self._handler.deafen()
+
+    def listen(self) -> None:
+        if self._handler is not None:
+            self._handler.listen()
 
     def _stamped(self, data: bytes, stamps: deque[tuple[int, float]]) -> Pieces:
         start, self._taken = self._taken, self._taken + len(data)
@@ -166,7 +172,8 @@ def _all_of(content: Any) -> bytes:
     content._cursor += len(data)
     if content._http_chunk_splits:
         content._http_chunk_splits.clear()
-    content._protocol.resume_reading()
+    if content._protocol._reading_paused:
+        content._protocol.resume_reading()
     return bytes(data)
 
 
@@ -188,20 +195,20 @@ def stamp(connector: aiohttp.TCPConnector) -> aiohttp.TCPConnector:
     return connector
 
 
-async def arrivals_of(response: httpx.Response) -> AsyncIterator[Pieces]:
-    """The body as it arrives; decompressed where a server compressed it without being asked."""
+def stamped(response: httpx.Response) -> Arrivals | None:
+    """The body with its times; None where a server compressed it without being asked."""
     arrivals = response.extensions.get("arrivals")
     encoded = response.headers.get("content-encoding", "identity").lower() != "identity"
-    if encoded or not isinstance(arrivals, Arrivals):
+    return arrivals if isinstance(arrivals, Arrivals) and not encoded else None
+
+
+async def arrivals_of(response: httpx.Response) -> AsyncIterator[Pieces]:
+    """The body as it arrives, decompressed where it has to be."""
+    arrivals = stamped(response)
+    if arrivals is None:
         async for received in response.aiter_bytes():
             yield [(received, time.monotonic())]
         return
     with map_aiohttp_exceptions():
         while pieces := await arrivals.read():
             yield pieces
-
-
-async def pause(response: httpx.Response, pace: Pace) -> None:
-    """Leave the answer alone until the next beat, or until it has ended."""
-    arrivals = response.extensions.get("arrivals")
-    await (arrivals.pause(pace) if isinstance(arrivals, Arrivals) else pace.next())

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import httpx
 
-from playground.completion import TEXT_KINDS, CompletionRequest, ErrorKind, StreamEvent
+from playground.completion import CompletionRequest, ErrorKind, StreamEvent
 from playground.providers import outbound
-from playground.providers.arrivals import Pace, pause
+from playground.providers.arrivals import arrivals_of, stamped
 from playground.providers.chunks import ChunkParser
 from playground.providers.errors import (
     LONGEST,
@@ -21,17 +21,16 @@ from playground.providers.errors import (
     message_of,
     status_of,
 )
-from playground.providers.reader import ChunkReader
-from playground.providers.sse import EventReader
+from playground.providers.flow import Flowing, Outlet
+from playground.providers.reader import AnswerReader
 from playground.providers.target import Target, failure_of
 from playground.providers.veil import Veil
-from playground.providers.wire import encoded, limited, parsed, payloads_of
+from playground.providers.wire import encoded, limited, parsed
 
 LONGEST_ERROR = 256 * 1024  # bytes of an error body that are read
 LONGEST_ANSWER = 64 * 1024 * 1024  # bytes of an answer in one piece
 LONGEST_REPLY = 16 * 1024 * 1024  # bytes of a list of models or tokens
 QUESTION_SECONDS = 60  # that such a list may take in all, however steadily it drips
-BURST = 100  # events in one read from which the next one does not wait
 
 
 class Token(NamedTuple):
@@ -83,11 +82,11 @@ class Provider:
                     yield event
 
     async def batches(
-        self, target: Target, request: CompletionRequest, pace: Pace | None = None
+        self, target: Target, request: CompletionRequest, outlet: Outlet | None = None
     ) -> AsyncGenerator[list[StreamEvent]]:
         """The events of each read, with the times at which they arrived; raises as `stream` does.
 
-        With a `pace`, an answer whose text flows is read again when it says so, and at its end.
+        With an `outlet`, what comes while text flows is put there and not yielded.
         """
         if not target.key and self.wants_key(target.base_url):
             raise ProviderError(
@@ -99,7 +98,7 @@ class Provider:
         veil = Veil(target)
         try:
             async with self._answer(target, request) as response:
-                async for events in self._read(response, parser, began, pace):
+                async for events in self._read(response, parser, began, veil, outlet):
                     if shown := veil.batch(events):
                         yield shown
                 rest = list(veil.rest(_since(began)))
@@ -153,7 +152,12 @@ class Provider:
             raise failure_of(target, error, connected) from None
 
     async def _read(
-        self, response: httpx.Response, parser: ChunkParser, began: float, pace: Pace | None
+        self,
+        response: httpx.Response,
+        parser: ChunkParser,
+        began: float,
+        veil: Veil,
+        outlet: Outlet | None,
     ) -> AsyncIterator[list[StreamEvent]]:
         content_type = response.headers.get("content-type", "").lower()
         if "html" in content_type:
@@ -172,7 +176,8 @@ class Provider:
             if "choices" not in payload:
                 raise ProviderError("The answer has no choices in it.", ErrorKind.BAD_CONTENT)
             return
-        async for events in self._events(response, parser, began, pace):
+        reader = AnswerReader(parser, self.error_in, began)
+        async for events in self._events(response, reader, veil, outlet):
             yield events
 
     def _payload(self, body: bytes, parser: ChunkParser) -> Mapping[str, Any]:
@@ -184,21 +189,21 @@ class Provider:
         return payload
 
     async def _events(
-        self, response: httpx.Response, parser: ChunkParser, began: float, pace: Pace | None
+        self, response: httpx.Response, reader: AnswerReader, veil: Veil, outlet: Outlet | None
     ) -> AsyncIterator[list[StreamEvent]]:
-        reader = ChunkReader(parser, self.error_in)
-        flows = False
-        async for payloads in payloads_of(response, EventReader()):
-            events = reader.read(payloads, began)
-            if events:
+        arrivals = stamped(response)
+        async for pieces in arrivals_of(response):
+            if events := reader.read(pieces):
                 yield events
-            if reader.failure is not None:
-                raise ProviderError(reader.failure, ErrorKind.UPSTREAM_ERROR)
-            if reader.done:
+            if outlet and arrivals and reader.flows and not (reader.over or reader.bursts):
+                flowing = Flowing(arrivals, reader, lambda events: outlet.put(veil.batch(events)))
+                outlet.join(flowing)
+                await flowing.over
+            if reader.over:
                 break
-            flows = flows or any(event.kind in TEXT_KINDS for event in events)
-            if pace is not None and flows and len(payloads) < BURST:
-                await pause(response, pace)
+        else:
+            if events := reader.rest():
+                yield events
         reader.end()
 
     async def models(self, target: Target) -> list[str]:

@@ -1,13 +1,73 @@
-"""The chunks of one streamed answer, from the bytes of each to its events."""
+"""One streamed answer, from its bytes as they arrive to its events."""
 
+import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from playground.completion import ErrorKind, StreamEvent
+from playground.completion import TEXT_KINDS, ErrorKind, StreamEvent
+from playground.providers.arrivals import Pieces
 from playground.providers.chunks import ChunkParser
 from playground.providers.errors import ProviderError
 from playground.providers.repeats import Repeats
+from playground.providers.sse import EventReader, TooLong
 from playground.providers.wire import parsed
+
+LONGEST_STREAM = 256 * 1024 * 1024  # bytes of a stream, whatever it holds
+BURST = 100  # events in one read from which the next one does not wait
+
+
+class AnswerReader:
+    """Feed it what arrives. `over`: nothing further is looked at, and `end` says why."""
+
+    def __init__(
+        self,
+        parser: ChunkParser,
+        error_in: Callable[[Mapping[str, Any]], str | None],
+        began: float,
+    ) -> None:
+        self.over = False
+        self.flows = False  # text has come
+        self.bursts = False  # the last read had so much that there is more to come at once
+        self._began = began
+        self._lines = EventReader()
+        self._chunks = ChunkReader(parser, error_in)
+        self._length = 0  # bytes
+        self._failure = ""
+
+    def read(self, pieces: Pieces) -> list[StreamEvent]:
+        """The events that are complete with these bytes."""
+        payloads = []
+        for received, at in pieces:
+            self._length += len(received)
+            try:
+                payloads += [(payload, at) for payload in self._lines.feed(received)]
+            except TooLong as error:
+                self._failure = str(error)
+                break
+        if self._length > LONGEST_STREAM:
+            self._failure = f"The answer was cut off at {LONGEST_STREAM // 1024 // 1024} MB."
+        self.bursts = len(payloads) >= BURST
+        return self._read(payloads)
+
+    def rest(self) -> list[StreamEvent]:
+        """At a clean end of the body: what was pending."""
+        now = time.monotonic()
+        return self._read([(payload, now) for payload in self._lines.close()])
+
+    def end(self) -> None:
+        """Nothing more comes. Raises ProviderError where the answer was not whole."""
+        if self._chunks.failure is not None:
+            raise ProviderError(self._chunks.failure, ErrorKind.UPSTREAM_ERROR)
+        if self._failure and not self._chunks.done:
+            raise ProviderError(self._failure, ErrorKind.BAD_CONTENT)
+        self._chunks.end()
+
+    def _read(self, payloads: list[tuple[bytes, float]]) -> list[StreamEvent]:
+        events = self._chunks.read(payloads, self._began)
+        chunks = self._chunks
+        self.over = chunks.done or chunks.failure is not None or bool(self._failure)
+        self.flows = self.flows or any(event.kind in TEXT_KINDS for event in events)
+        return events
 
 
 class ChunkReader:

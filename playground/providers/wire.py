@@ -1,19 +1,14 @@
 """Bytes of requests and answers: JSON there and back, and reading a body without end."""
 
 import json
-import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import httpx
 import orjson
 
 from playground.completion import ErrorKind
-from playground.providers.arrivals import arrivals_of
 from playground.providers.errors import ProviderError
-from playground.providers.sse import EventReader, TooLong
-
-LONGEST_STREAM = 256 * 1024 * 1024  # bytes of a stream, whatever it holds
 
 
 def encoded(body: Mapping[str, Any]) -> bytes:
@@ -38,32 +33,6 @@ def parsed(raw: bytes) -> Any:
         return json.loads(raw.decode("utf-8", "replace"))
     except (ValueError, RecursionError):
         return Broken()
-
-
-async def payloads_of(
-    response: httpx.Response, reader: EventReader
-) -> AsyncIterator[list[tuple[bytes, float]]]:
-    """What each read completes, with the time of its arrival (`time.monotonic()`), and at a clean
-    end what was pending."""
-    length = 0
-    async for pieces in arrivals_of(response):
-        payloads = []
-        failure = ""
-        for received, at in pieces:
-            length += len(received)
-            try:
-                payloads += [(payload, at) for payload in reader.feed(received)]
-            except TooLong as error:
-                failure = str(error)
-                break
-        if length > LONGEST_STREAM:
-            failure = f"The answer was cut off at {LONGEST_STREAM // 1024 // 1024} MB."
-        if payloads:
-            yield payloads
-        if failure:
-            raise ProviderError(failure, ErrorKind.BAD_CONTENT)
-    if rest := reader.close():
-        yield [(payload, time.monotonic()) for payload in rest]
 
 
 async def limited(response: httpx.Response, limit: int, cut: bool = False) -> bytes:
