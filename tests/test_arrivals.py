@@ -288,6 +288,20 @@ async def test_in_a_crowd_what_comes_waits_in_the_kernel_until_somebody_listens(
     assert times[1] == times[3]  # of one read
 
 
+async def test_in_a_crowd_a_connection_that_closes_is_heard_at_once() -> None:
+    outlet, found = Outlet(deaf=True), list[list[StreamEvent]]()
+
+    async def answer(writer: asyncio.StreamWriter) -> None:
+        writer.write(CHUNKED + text("a"))
+        await outlet.joined()
+        writer.write(text("b"))
+
+    async with asyncio.timeout(FOREVER / 2), serving(answer) as url:
+        with pytest.raises(ProviderError):
+            await _collect(batches(url, outlet), found)
+    assert all_words(found) == [["a"], ["b"]]
+
+
 async def test_where_there_is_no_room_the_reader_goes_on_and_waits() -> None:
     outlet, sent, found = Outlet(room=False), asyncio.Event(), list[list[StreamEvent]]()
     async with asyncio.timeout(FOREVER / 2), serving(answer_of(sent, outlet, text("b"))) as url:

@@ -2,13 +2,15 @@
 
 A reader with many streams need not wake for each token: what arrives meanwhile waits with its time.
 This stands on insides of aiohttp and httpx-aiohttp that are not promised: the connector's
-`_factory`, a protocol's `_payload`, a reader's `_protocol` and buffer. Where a version has other
-ones, `tests/test_arrivals.py` says so.
+`_factory` and `_socket_factory`, a protocol's `_payload`, a reader's `_protocol` and buffer. Where
+a version has other ones, `tests/test_arrivals.py` says so.
 """
 
 import asyncio
 import functools
+import socket
 import time
+import weakref
 from collections import deque
 from collections.abc import AsyncIterator
 from typing import Any
@@ -22,14 +24,19 @@ from httpx_aiohttp.transport import map_aiohttp_exceptions
 MOST_STAMPS = 4096  # that wait to be read; beyond, the oldest bytes take a later time
 DONE = b"[DONE]"  # the last event of a stream
 
+MANY = 64 * 1024  # bytes that wake also who does not listen; below what the kernel keeps anyway
+
+Sockets = weakref.WeakValueDictionary[int, socket.socket]  # by file number
 Pieces = list[tuple[bytes, float]]  # bytes, and `time.monotonic()` at their arrival
 
 
 class StampedHandler(ResponseHandler):
     """aiohttp's protocol of one connection; notes when bytes of the body arrive."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, sockets: Sockets) -> None:
         super().__init__(loop)
+        self._sockets = sockets
+        self._socket: socket.socket | None = None
         self.stamps: deque[tuple[int, float]] = deque(maxlen=MOST_STAMPS)  # (bytes so far, time)
         self.sleeper: asyncio.Future[None] | None = None  # woken when the body ends
         self._body: aiohttp.StreamReader | None = None
@@ -67,16 +74,26 @@ class StampedHandler(ResponseHandler):
         if self.sleeper is not None and not self.sleeper.done():
             self.sleeper.set_result(None)
 
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        if (view := transport.get_extra_info("socket")) is not None:
+            self._socket = self._sockets.get(view.fileno())
+
     def deafen(self) -> None:
-        """Leave in the kernel what comes, until `listen` is called."""
-        transport = self.transport
-        if transport is not None and not transport.is_closing() and not self._reading_paused:
-            transport.pause_reading()
+        """Leave in the kernel what comes, until `listen` is called. An end is heard all the same:
+        only few bytes are no reason to wake."""
+        self._wake_from(MANY)
 
     def listen(self) -> None:
-        transport = self.transport
-        if transport is not None and not transport.is_closing() and not self._reading_paused:
-            transport.resume_reading()
+        self._wake_from(1)
+
+    def _wake_from(self, size: int) -> None:
+        if self._socket is None:
+            return
+        try:
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, size)
+        except OSError:  # it is closed, or a system has no such thing
+            self._socket = None
 
     # One timer that is set again when it fires, not one for each arrival.
 
@@ -188,10 +205,20 @@ class StampedTransport(AiohttpTransport):
 
 
 def stamp(connector: aiohttp.TCPConnector) -> aiohttp.TCPConnector:
-    """Let its connections note arrivals."""
+    """Let its connections note arrivals, and know their sockets: what a transport gives of its own
+    is a view, slow to set an option of."""
+    sockets = Sockets()
+    make = connector._socket_factory or (lambda address: socket.socket(*address[:3]))
+
+    def remember(address: Any) -> socket.socket:
+        made = make(address)
+        sockets[made.fileno()] = made
+        return made
+
     loop = asyncio.get_running_loop()
-    made: Any = functools.partial(StampedHandler, loop=loop)
-    connector._factory = made
+    handler: Any = functools.partial(StampedHandler, loop=loop, sockets=sockets)
+    connector._factory = handler
+    connector._socket_factory = remember
     return connector
 
 
