@@ -45,6 +45,7 @@ class ComparisonConsumer(AsyncWebsocketConsumer):
         self._work: asyncio.Task[None] | None = None
         self._told = ""  # the trouble that the page was told of
         self._read_log = False  # what other processes said was not heard for a while
+        self._polls = False  # some runs are of other processes that are not heard at all
         self._checked = time.monotonic()
         self.user: User = self.scope["user"]
         self.user_id: int = self.user.pk or 0
@@ -107,11 +108,7 @@ class ComparisonConsumer(AsyncWebsocketConsumer):
     async def _send_all(self) -> None:
         try:
             while self._close_code is None:
-                try:
-                    await asyncio.wait_for(self._awake.wait(), self._patience())
-                except TimeoutError:
-                    self._read_log = self._read_log or any(map(self._foreign, self.forwarding.runs))
-                self._awake.clear()
+                await self._wait()
                 await self._tell_trouble()
                 if runner.trouble:  # nothing can be read either; the page asks again
                     continue
@@ -140,11 +137,25 @@ class ComparisonConsumer(AsyncWebsocketConsumer):
         await self._forward_arrived()
         await self._tell_who_watches()
 
-    def _patience(self) -> float | None:
-        """Without Redis the log of runs of other processes is read from time to time."""
+    async def _wait(self) -> None:
+        """Until there is something to do, or patience ends. Without Redis the log of runs of other
+        processes is read from time to time."""
         if not self.forwarding.runs:
-            return None
-        return POLL if any(map(self._foreign, self.forwarding.runs)) else GLANCE
+            await self._awake.wait()
+        elif not self._awake.is_set():
+            # At each tick while text flows: a timeout of asyncio's would cost three times as much.
+            patience = POLL if self._polls else GLANCE
+            timer = asyncio.get_running_loop().call_later(patience, self._out_of_patience)
+            try:
+                await self._awake.wait()
+            finally:
+                timer.cancel()
+        self._awake.clear()
+
+    def _out_of_patience(self) -> None:
+        self._polls = any(map(self._foreign, self.forwarding.runs))
+        self._read_log = self._read_log or self._polls
+        self._awake.set()
 
     async def _tell_trouble(self) -> None:
         trouble = (
@@ -230,6 +241,7 @@ class ComparisonConsumer(AsyncWebsocketConsumer):
                 await self.forwarding.not_found(run)
                 continue
             self.forwarding.begin(run, visible[run], last)
+        self._polls = any(map(self._foreign, self.forwarding.runs))
         me = Person(self.user.pk, self.user.get_username(), self.user.initials)
         for comparison in {visible[run] for run in new if run in self.forwarding.runs} - before:
             hub.presence.come(comparison, self, me)
