@@ -1,19 +1,15 @@
 """The compose page and its posts."""
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from django.conf import LazySettings
-from django.template.loader import render_to_string
-from django.test import AsyncClient, Client, RequestFactory
+from django.test import AsyncClient, Client
 
-from playground.completion import CompletionRequest
-from playground.models import Comparison, Connection, Process, Run, User
+from playground.models import Comparison, Connection, Run, User
 from playground.reaper import this_process
 from playground.runner import Runner
-from playground.views.running import _fresh, runs_of
 from tests.fake_provider import FakeProvider, words
 from tests.server import document
 
@@ -134,26 +130,3 @@ def test_a_body_over_the_limit_is_refused_with_a_sentence(
     answer = client.post("/comparisons/", {"document": "x" * 2000})
     assert answer.status_code == 413
     assert "at most 16 MB" in answer.content.decode()
-
-
-def test_what_a_press_shows_is_what_a_reload_shows(
-    rf: RequestFactory, alice: User, connection: Connection
-) -> None:
-    """It is shown without reading the runs again."""
-    membership = alice.membership()
-    assert membership is not None
-    request = CompletionRequest("local", "completions", "m", prompt="Hi", labels=("a", "k=<v>"))
-    chat = replace(request, operation="chat", messages=({"role": "user", "content": "Hi"},))
-    process = Process.objects.create(host="h", pid=1, started="1")
-    begun = Comparison.objects.begin(
-        membership, [(connection, request), (connection, chat)], owner=process
-    )
-    Run.objects.filter(pk=begun.begun[0].pk).update(status="running", started_at=begun.created_at)
-    context = {"comparison": begun, "request": rf.get("/"), "user": alice, "csrf_token": "x"}
-    fresh = [render_to_string("runs/_run.html", context | {"run": each}) for each in _fresh(begun)]
-    again = runs_of(alice, Comparison.objects.get(pk=begun.pk))
-    assert fresh == [render_to_string("runs/_run.html", context | {"run": each}) for each in again]
-    assert "&lt;v&gt;" in fresh[0]
-    assert ['data-status="running"' in each for each in fresh] == [True, False]
-    Run.objects.filter(pk=begun.begun[1].pk).update(status="completed")
-    assert _fresh(begun) == []  # its output has to be read

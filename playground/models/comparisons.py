@@ -103,7 +103,6 @@ class ComparisonQuerySet(VisibleQuerySet):
                     labelled.setdefault(tuple(request.labels), []).append(run.pk)
             for names, pks in labelled.items():
                 RunLabel.objects.put(pks, Label.objects.named(membership.team_id, names))
-        comparison.begun = runs
         return comparison
 
     def _changes(
@@ -170,8 +169,6 @@ class Comparison(Named):
     purged_at = models.DateTimeField(null=True, blank=True)  # gone; its rows go in batches
 
     origin_id = models.UUIDField(default=uuid.uuid4, editable=False)  # the same in every copy
-
-    begun: Sequence[Run] = ()  # those that `begin` has just inserted, as they were then
 
     objects = ComparisonQuerySet.as_manager()
 

@@ -184,8 +184,6 @@ class Run(Charged, Answered, Named):
 
     origin_id = models.UUIDField(default=uuid.uuid4, editable=False)  # the same in every copy
 
-    earlier: int | None  # by `with_earlier` only
-
     objects = RunQuerySet.as_manager()
 
     class Meta:

@@ -5,14 +5,13 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
 from django.core.exceptions import PermissionDenied
-from django.db.models import Prefetch, prefetch_related_objects
 from django.http import HttpResponse, HttpResponseNotAllowed
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST
 
 from playground import forms
 from playground.database import in_view, wait_for
-from playground.models import Choice, Comment, Comparison, OverLimit, Rating, Run, reruns
+from playground.models import Comparison, OverLimit, Run, reruns
 from playground.models.teams import Membership, User
 from playground.runner import Draining, runner
 from playground.views import Request, grid
@@ -118,28 +117,7 @@ def _in_place(old: Run, new: Run) -> bool:
 
 @in_view
 def _begun(request: Request, begun: Comparison) -> HttpResponse:
-    runs = [] if begun.axes else _fresh(begun)
-    return _outputs(request, begun, runs)
-
-
-def _fresh(begun: Comparison) -> list[Run]:
-    """Its runs without reading them again; [] where one has ended already.
-
-    Nothing can belong to them yet but labels.
-    """
-    rows = begun.runs.values_list("pk", "status", "started_at")
-    now = {pk: (status, started_at) for pk, status, started_at in rows}
-    for run in begun.begun:
-        run.status, run.started_at = now.get(run.pk, ("", None))
-        if not run.live:
-            return []
-        run.earlier = None  # as `with_earlier` says it
-    nothing = [
-        Prefetch(name, queryset=model._default_manager.none())
-        for name, model in (("choices", Choice), ("comments", Comment), ("ratings", Rating))
-    ]
-    prefetch_related_objects(begun.begun, *nothing, "labels")
-    return list(begun.begun)
+    return _outputs(request, begun)
 
 
 def runs_of(user: User, comparison: Comparison) -> list[Run]:
@@ -148,8 +126,8 @@ def runs_of(user: User, comparison: Comparison) -> list[Run]:
     return grid.light(visible) if comparison.axes else shown(visible.newest())
 
 
-def _outputs(request: Request, comparison: Comparison, fresh: Sequence[Run] = ()) -> HttpResponse:
-    runs = fresh or runs_of(request.user, comparison)
+def _outputs(request: Request, comparison: Comparison) -> HttpResponse:
+    runs = runs_of(request.user, comparison)
     context = {
         "comparison": comparison,
         "column_ids": reruns.column_ids(comparison.document),
