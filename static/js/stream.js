@@ -5,6 +5,7 @@
 const FRAME_BLOCK = 2_000; // characters after which a block ends at the next line end
 const LONGEST_BLOCK = 6_000; // characters after which it ends anywhere: layout grows with the block
 const SHOWN = 200_000; // characters of one output that stay in the page; the rest is in the record
+const AT_ONCE = 30_000; // characters of one output that one frame takes: what comes at once would halt the page
 const ASK_AGAIN = 1_000; // ms between two follows while text flows
 const SILENCE = 5_000; // ms without a word after which an unfinished run is asked about
 const TROUBLE_AFTER = 3_000; // ms without a connection after which the page says so
@@ -44,11 +45,17 @@ class Output {
     this.waiting.push(text);
   }
 
+  // Whether there is more for the next frame.
   draw() {
-    if (!this.waiting.length) return;
+    if (!this.waiting.length) return false;
     let text = this.waiting.join("");
     this.waiting = [];
     if (text.length > SHOWN) text = this.cut(text);
+    if (text.length > AT_ONCE) {
+      const end = wordEnd(text, AT_ONCE);
+      this.waiting.push(text.slice(end));
+      text = text.slice(0, end);
+    }
     for (const part of blocksOf(text, this.size)) {
       if (part.fresh || !this.block) this.open();
       this.write(part.text);
@@ -56,6 +63,7 @@ class Output {
       this.shown += part.text.length;
     }
     while (this.shown > SHOWN && this.element.childElementCount > 1) this.drop();
+    return this.waiting.length > 0;
   }
 
   // Only the end of a very long piece ever enters the page.
@@ -204,7 +212,15 @@ class Column {
   }
 
   draw() {
-    for (const output of this.outputs.values()) output.draw();
+    return [...this.outputs.values()].map((output) => output.draw()).includes(true);
+  }
+
+  async drawAll() {
+    while (this.draw()) {
+      this.keepUp();
+      await nextFrame();
+    }
+    this.keepUp();
   }
 
   keepUp() {
@@ -455,8 +471,13 @@ function schedule() {
 function draw() {
   frame = 0;
   const columns = [...followed.values()];
-  for (const column of columns) column.draw();
+  const more = columns.map((column) => column.draw()).includes(true);
   for (const column of columns) column.keepUp(); // after all writing, so that the page is laid out once
+  if (more) schedule();
+}
+
+function nextFrame() {
+  return new Promise((go) => (document.hidden ? setTimeout(go, 16) : requestAnimationFrame(go)));
 }
 
 async function finish(ends) {
@@ -464,13 +485,14 @@ async function finish(ends) {
   for (const end of ends) {
     const column = followed.get(String(end.run));
     if (!column || ended.has(end.run)) continue;
-    column.draw();
-    column.keepUp();
     if (column.cell) {
+      column.draw();
+      column.keepUp();
       cells.push(end.run);
       continue;
     }
     ended.set(end.run, "asked");
+    await column.drawAll();
     ended.set(end.run, (await column.agrees(end)) ? "ends" : "ids");
     announce(column, end);
   }
