@@ -5,7 +5,6 @@ import csv
 import io
 import json
 import sqlite3
-import threading
 import uuid
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.utils import timezone
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -21,7 +21,7 @@ from playground.exchange import importing, source
 from playground.exchange.exporting import Export, write_file, written
 from playground.exchange.importing import BadFile, begin, step
 from playground.exchange.lines import embedded, line_of, unembedded
-from playground.exchange.source import Selection, Walk
+from playground.exchange.source import Selection
 from playground.exchange.texts import LAYOUTS
 from playground.log import to_json
 from playground.models import (
@@ -462,33 +462,29 @@ def test_odd_content_goes_out_and_comes_in_the_same(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_an_export_begins_before_its_runs_are_counted(
+def test_an_export_says_how_far_along_its_dates_it_is(
     alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On a cold disk a million runs are counted in a minute."""
-    make_run(alice, "hello")
-    released, seen = threading.Event(), []
-
-    def slow(walk: Walk) -> int:
-        released.wait(30)
-        return 7
-
-    monkeypatch.setattr(Walk, "total", slow)
+    """Nothing is counted first: from a cold disk that takes a minute, and streams their share."""
+    monkeypatch.setattr(source, "BATCH", 1)
+    now = timezone.now()
+    for words, days in ("one", 100), ("two", 50), ("three", 0):
+        run = make_run(alice, words)
+        Run.objects.filter(pk=run.pk).update(created_at=now - timedelta(days=days))
     transfer = Transfer.objects.create(
         kind="export", team_id=alice.current_team_id, author=alice, layout="jsonl",
         selection=Selection.now().to_json(),
     )  # fmt: skip
-
     export = Export(alice, transfer)
+    seen: list[tuple[str, int, int | None]] = []
 
     async def read() -> None:
         async for part in export.stream():
-            if b"hello" in part and not seen:
+            if b'"text"' in part:
                 row = await Transfer.objects.aget(pk=transfer.pk)
-                seen.append((row.state, row.total))
-                released.set()
+                seen.append((row.state, row.runs, row.percent))
 
     asyncio.run(read())
-    assert seen == [("running", None)]
+    assert seen == [("running", 0, None), ("running", 1, 0), ("running", 2, 50)]
     transfer.refresh_from_db()
-    assert (transfer.state, transfer.runs) == ("finished", 1)
+    assert (transfer.state, transfer.runs, transfer.percent) == ("finished", 3, 100)

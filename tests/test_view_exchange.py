@@ -55,7 +55,7 @@ async def test_what_the_address_finds_goes_out(
         "one kingfisher"
     ]
     await mine.arefresh_from_db()
-    assert (mine.state, mine.runs, mine.total) == ("finished", 1, 1)
+    assert (mine.state, mine.runs, mine.percent) == ("finished", 1, 100)
     team = await asked(async_client, alice, layout="csv", q="", whose="team")
     assert (await download(async_client, team)).count(b"\r\n") == 4
     chosen = await Run.objects.aget(prompt_preview="two")

@@ -8,14 +8,12 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from django.db import DatabaseError
-
 from playground.database import in_thread
 from playground.exchange import llm_file
 from playground.exchange.llm_file import LogFile
 from playground.exchange.source import Selection, Walk, load, slices
 from playground.exchange.texts import LAYOUTS, Csv, Html, Jsonl, Markdown
-from playground.models import Run, Transfer, User
+from playground.models import Transfer, User
 
 logger = logging.getLogger(__name__)
 
@@ -53,11 +51,8 @@ class Export:
 
     async def stream(self) -> AsyncIterator[bytes]:
         """The file. What goes wrong is said inside it, and in the transfer."""
-        counting = None
         try:
             await in_thread(self.transfer.begin, None)
-            # From a cold disk that can take a minute: the first rows do not wait for it.
-            counting = asyncio.ensure_future(in_thread(self._count_all))
             parts = self._file() if self.transfer.layout == "sqlite" else self._text()
             async for part in parts:
                 yield part
@@ -67,17 +62,6 @@ class Export:
             _ending.add(task)
             task.add_done_callback(_ending.discard)
             raise
-        finally:
-            if counting:
-                counting.cancel()  # where it has not begun
-
-    def _count_all(self) -> None:
-        """How many there will be, for whoever looks at the progress."""
-        try:
-            total = Walk(self.user, self.walk.selection).total()
-            self.transfer.going().update(total=total)
-        except DatabaseError:
-            logger.exception("The runs of export %s cannot be counted", self.transfer.pk)
 
     def _stop(self) -> None:
         self.transfer.end(Transfer.State.STOPPED, STOPPED)
@@ -96,20 +80,19 @@ class Export:
         yield writer.tail(self.transfer.runs).encode()
         await in_thread(self._finish)
 
+    def _beat(self) -> None:
+        self.transfer.done, total = self.walk.way()
+        self.transfer.beat(total=total)
+
     def _finish(self) -> None:
-        self.transfer.total = self.transfer.done
-        self.transfer.beat(total=self.transfer.done)
+        self._beat()
         self.transfer.end(Transfer.State.FINISHED)
 
     def _written(self, writer: Text, ids: list[int]) -> bytes:
         runs = load(self.user, ids)
         text = "".join(map(writer.run, runs))
-        self._count(ids, runs)
-        return text.encode()
-
-    def _count(self, ids: list[int], runs: list[Run]) -> None:
         self.transfer.runs += len(runs)
-        self.transfer.done += len(runs)
+        return text.encode()
 
     async def _slices(self) -> AsyncIterator[list[int]]:
         """Ids of a few runs; after each batch the progress is noted, and others have a turn."""
@@ -118,7 +101,7 @@ class Export:
                 began = time.monotonic()
                 yield part
                 await asyncio.sleep(min(time.monotonic() - began, LONGEST_PAUSE))
-            await in_thread(self.transfer.beat)
+            await in_thread(self._beat)
 
     async def _file(self) -> AsyncIterator[bytes]:
         """Built beside, sent, and removed, whatever happens."""
@@ -148,7 +131,7 @@ class Export:
     def _added(self, log: LogFile, ids: list[int]) -> None:
         runs = load(self.user, ids)
         log.add(runs)
-        self._count(ids, runs)
+        self.transfer.runs += len(runs)
 
 
 def _sliced(ids: list[int]) -> list[list[int]]:

@@ -48,7 +48,8 @@ class Transfer(Work):
     selection = models.TextField(blank=True)  # of an export: JSON, `exchange.source.Selection`
     name = models.CharField(max_length=200, blank=True)  # of the file, as its owner calls it
     key = models.UUIDField(default=uuid.uuid4, editable=False)  # names the file that we keep
-    # Runs; of an import of JSONL the bytes read and of how many. None: nobody has counted.
+    # How far: of an import bytes, or runs of a log of llm; of an export the seconds of the time
+    # from which its runs are. None: nobody knows yet.
     total = models.PositiveBigIntegerField(null=True)
     done = models.PositiveBigIntegerField(default=0)
     place = models.TextField(blank=True)  # where an import goes on: JSON of its reader

@@ -175,9 +175,9 @@ class Bench:
             thread.join()
 
     def exported(self) -> str:
-        query = "SELECT runs, total FROM playground_transfer ORDER BY id DESC LIMIT 1"
+        query = "SELECT runs FROM playground_transfer ORDER BY id DESC LIMIT 1"
         [row] = self.server.rows(query)
-        return f"{row['runs']:,} of {row['total'] or 0:,} exported"
+        return f"{row['runs']:,} exported"
 
 
 async def _follow(watchers: Sequence[Watcher]) -> None:
