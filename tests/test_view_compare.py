@@ -84,6 +84,13 @@ def test_figures_have_a_difference_from_the_baseline(page: Client, runs: list[Ru
     assert found["Tokens out"].cells[1].delta == "same"
 
 
+def test_what_differs_by_less_than_is_shown_is_the_same(page: Client, runs: list[Run]) -> None:
+    Run.objects.filter(pk=runs[1].pk).update(first_token_ms=(runs[0].first_token_ms or 0) + 0.3)
+    cells = lines(compare(page, *runs))["First token"].cells
+    assert (cells[1].delta, cells[1].note) == ("same", "")
+    assert [cell.best for cell in cells] == [False, False, False]
+
+
 def test_the_baseline_can_be_chosen(page: Client, runs: list[Run]) -> None:
     answer = compare(page, *runs, base=str(runs[1].pk))
     assert [cell.delta for cell in lines(answer)["Total"].cells] == ["−250 ms, −20 %", "", ""]

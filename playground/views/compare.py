@@ -182,15 +182,15 @@ def figure_line(figure: Figure, runs: Sequence[Run], base: Run) -> Line:
     """With the difference from the baseline; the best one is marked where they differ."""
     values = [figure.of(run) for run in runs]
     known = [value for value in values if value is not None]
-    best = None
-    if figure.lower is not None and len(set(known)) > 1:
-        best = min(known) if figure.lower else max(known)
+    best = ""
+    if figure.lower is not None and len({figure.say(value) for value in known}) > 1:
+        best = figure.say(min(known) if figure.lower else max(known))
     start = figure.of(base)
     cells = []
     for run, value in zip(runs, values, strict=True):
         text = figure.say(value) if value is not None else ""
         delta, note = delta_of(value, start, figure) if run is not base else ("", "")
-        cells.append(Cell(text, delta, value is not None and value == best, run is base, note))
+        cells.append(Cell(text, delta, text != "" and text == best, run is base, note))
     return Line(figure.name, cells)
 
 
@@ -199,7 +199,7 @@ def delta_of(value: Any, start: Any, figure: Figure) -> tuple[str, str]:
     if value is None or start is None:
         return "", ""
     change = value - start
-    if not change:
+    if figure.say(abs(change)) == figure.say(change * 0):  # less than what is shown
         return "same", ""
     sign = "+" if change > 0 else "−"
     parts = [f"{sign}{figure.say(abs(change))}"]
