@@ -15,9 +15,12 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from importlib.metadata import distributions
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from playground.management.database import COPIES, back_up
 
@@ -150,6 +153,22 @@ def test_the_locks_name_hashes_and_no_address() -> None:
         pinned = re.findall(r"^[a-z0-9-]+==", text, re.MULTILINE)
         entries = re.findall(r"^[a-z0-9-]+==.*\\\n    --hash=sha256:", text, re.MULTILINE)
         assert len(pinned) == len(entries) > 30
+
+
+@pytest.mark.parametrize("python", ["3.11.0", "3.11.2", "3.12.0", "3.13.0", "3.14.0"])
+@pytest.mark.parametrize(
+    "lock", ["requirements.lock", "requirements-oidc.lock", "requirements-dev.lock"]
+)
+def test_the_locks_name_what_each_python_needs(lock: str, python: str) -> None:
+    """They are written by one Python; redis asks for one package more on that of Debian 12."""
+    pinned = set(re.findall(r"^([a-z0-9-]+)==", (ROOT / lock).read_text(), re.MULTILINE))
+    there = {"python_full_version": python, "python_version": python.rpartition(".")[0]}
+    here = {canonicalize_name(each.name): each for each in distributions()}
+    for name in pinned & here.keys():
+        for line in here[name].requires or []:
+            asked = Requirement(line)
+            if asked.marker is None or asked.marker.evaluate({**there, "extra": ""}):
+                assert canonicalize_name(asked.name) in pinned, f"{name} needs {line}"
 
 
 # --- manage.py start -------------------------------------------------------------------------
