@@ -30,5 +30,5 @@
     show();
   });
   const show = () => document.querySelectorAll("[data-notify]").forEach((item) => { item.hidden = !("Notification" in window) || Notification.permission !== "default"; });
-  window.addEventListener("load", () => setTimeout(show)); // the permission is asked of another process
+  document.getElementById("menu-user")?.addEventListener("beforetoggle", show); // another process knows: not while the page loads
 })();
