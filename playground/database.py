@@ -33,8 +33,8 @@ async def in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs)
 
 
 def keep_or_close() -> None:
-    """After a job of the pool. To open SQLite's file takes longer than most jobs; a connection to
-    a server may be cut in between, and goes back."""
+    """After a job of the pool, and at each beat of the recorder. To open SQLite's file takes longer
+    than most jobs; a connection to a server may be cut in between, and goes back."""
     for each in connections.all(initialized_only=True):
         if each.vendor == "sqlite" and not each.errors_occurred and not each.in_atomic_block:
             each.close_at = time.monotonic() + KEPT

@@ -6,12 +6,10 @@ import logging
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
-from django.db import close_old_connections
-
 from playground.attendance import Attendance
 from playground.background import Background
 from playground.completion import RunStatus
-from playground.database import in_thread
+from playground.database import in_thread, keep_or_close
 from playground.hub import hub
 from playground.log import Ending
 from playground.models import Process, Run, SearchText, access
@@ -62,7 +60,7 @@ class Heartbeat:
         self._over = True
 
     def beat(self) -> None:
-        close_old_connections()
+        keep_or_close()
         self._process.beat()
         self.queued, wishes = waiting_and_stopping(self._process)
         if wishes:

@@ -6,6 +6,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,9 +17,11 @@ from hypothesis import strategies as st
 
 from playground import recorder as module
 from playground.completion import RunStatus, StreamEvent, storable
+from playground.heartbeat import Heartbeat
 from playground.hub import Item
 from playground.log import Ending, to_json
 from playground.models import Comparison, Connection, Process, Run, RunEvent, User
+from playground.reaper import this_process
 from playground.recorder import Recorder
 from tests.conftest import request_to
 
@@ -205,6 +208,22 @@ def test_it_beats_once_a_second_also_when_nothing_happens(
 ) -> None:
     monkeypatch.setattr(module, "BEAT", 0.02)
     until(lambda: desk.beats >= 3)
+
+
+@pytest.mark.skipif(database.vendor != "sqlite", reason="a server's goes back to its pool")
+def test_a_beat_leaves_the_connection_to_sqlite_open() -> None:
+    """To open the file each second took longer than the beat."""
+    loop: Any = SimpleNamespace(call=lambda *_: None)
+    heartbeat = Heartbeat(this_process(), loop, lambda: None, unwanted)
+    heartbeat.beat()
+    before = database.connection
+    heartbeat.beat()
+    assert before is not None
+    assert database.connection is before
+
+
+async def unwanted(*_: Any) -> None:
+    raise AssertionError
 
 
 # --- Runs that were lost, and runs that cannot be stored -----------------------------------
