@@ -174,7 +174,7 @@ class Batch:
     """Events of one run between two ticks; consecutive text of a choice is joined.
 
     `to_list()` gives `[[kind, choice, data, at…]]`, the form of the log and of the socket:
-    text and reasoning carry `[[at, characters]…]` instead of one time.
+    text and reasoning carry `[[at, characters]…]` instead of one time; what came together is one.
     """
 
     def __init__(self) -> None:
@@ -197,8 +197,12 @@ class Batch:
             self._close()
             self._last = (event.kind, event.choice)
         self._pieces.append(event.data)
-        self._chunks.append([round(event.at, 1), len(event.data)])
-        self.size += len(event.data) + 20
+        at, length = round(event.at, 1), len(event.data)
+        if self._chunks and self._chunks[-1][0] == at:  # of one read
+            self._chunks[-1][1] += length
+        else:
+            self._chunks.append([at, length])
+        self.size += length + 20
 
     def to_list(self) -> list[list[Json]]:
         self._close()

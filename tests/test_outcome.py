@@ -83,6 +83,16 @@ def test_text_of_one_choice_joins_and_keeps_its_times() -> None:
     assert outcome.first_token_ms == 1
 
 
+def test_what_came_in_one_read_has_one_time() -> None:
+    batch = Batch()
+    for event in (text("ab", at=1), text("c", at=1.04), text("d", at=2), text("e", 1, at=2)):
+        batch.add(event)
+    assert batch.to_list() == [
+        ["text", 0, "abcd", [[1, 3], [2, 1]]],
+        ["text", 1, "e", [[2, 1]]],
+    ]
+
+
 def test_an_empty_batch_says_so() -> None:
     batch = Batch()
     assert not batch
