@@ -24,7 +24,7 @@ from playground.writer import Writer
 logger = logging.getLogger(__name__)
 
 TICK = 0.04  # seconds; text should flow, not hop
-PER_RUN = 0.0013  # seconds that each live run adds from some thirty on: a tick costs by the run
+PER_RUN = 0.00145  # seconds that each live run adds from some thirty on: a tick costs by the run
 AHEAD = 0.005  # seconds by which a tick may come early: the pulse that calls it is not exact
 BEAT = 1.0  # seconds between two looks after the process itself
 LONGEST_BACK_OFF = 5.0  # seconds between two tries while the database is away
