@@ -5,11 +5,15 @@ from typing import Any
 
 import pytest
 from django.conf import LazySettings
+from django.template.loader import render_to_string
 from django.test import AsyncClient, Client
 
-from playground.models import Comparison, Connection, Run, User
+from playground.completion import CompletionRequest, RunStatus
+from playground.models import Choice, Comparison, Connection, Run, User
 from playground.reaper import this_process
 from playground.runner import Runner
+from playground.views.history import fresh
+from playground.views.running import runs_of
 from tests.fake_provider import FakeProvider, words
 from tests.server import document
 
@@ -130,3 +134,31 @@ def test_a_body_over_the_limit_is_refused_with_a_sentence(
     answer = client.post("/comparisons/", {"document": "x" * 2000})
     assert answer.status_code == 413
     assert "at most 16 MB" in answer.content.decode()
+
+
+@pytest.mark.django_db
+def test_a_press_shows_what_a_later_visit_would_by_few_queries(
+    alice: User, connection: Connection, django_assert_num_queries: Any
+) -> None:
+    membership = alice.membership()
+    assert membership
+    asked = CompletionRequest("local", "completions", "m", prompt="Hi", labels=("a=b",))
+    columns = [(connection, asked)] * 3
+    comparison = Comparison.objects.begin(membership, columns, owner=this_process())
+    first = comparison.runs.earliest("pk")
+    Run.objects.filter(pk=first.pk).update(status=RunStatus.COMPLETED)  # before the page is made
+    Choice.objects.create(run=first, index=0, text="soon", finish_reason="stop")
+
+    def said(runs: list[Run]) -> str:
+        context = {"comparison": comparison, "runs": runs, "user": alice, "begun": True}
+        return render_to_string("_outputs.html", context)
+
+    with django_assert_num_queries(4):  # the team of who asks, runs, labels, and the output
+        runs = fresh(alice, comparison)
+        for run in runs:
+            assert [label.name for label in run.labels.all()] == ["a=b"]
+            assert not run.comments.all()
+            assert not run.ratings.all()
+            assert [choice.text for choice in run.choices.all()] == ["soon"] * (run == first)
+    assert said(runs) == said(runs_of(alice, comparison))
+    assert "soon" in said(runs)

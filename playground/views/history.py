@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from django.db.models import Prefetch
+from django.db.models import Prefetch, prefetch_related_objects
 from django.http import Http404, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
-from playground.models import Choice, Comment, Run
+from playground.models import Choice, Comment, Comparison, Rating, Run, User
 from playground.views import Request, record
 from playground.views.selection import noticed
 from playground.views.tools import snippets_of
@@ -17,15 +17,34 @@ MOST_IDS = 100  # runs in one batch of partials
 
 def shown(runs: Any) -> list[Run]:
     """These runs with what a column shows, without logprobs and timelines."""
-    choices = Choice.objects.defer("packed_logprobs", "packed_timeline")
     related = runs.with_earlier().select_related("author", "connection", "comparison")
     prefetched = related.prefetch_related(
-        Prefetch("choices", queryset=choices),
+        Prefetch("choices", queryset=_texts()),
         Prefetch("comments", queryset=Comment.objects.only("run_id")),
         "labels",
         "ratings",
     )
     return list(prefetched.order_by("position", "pk"))
+
+
+def _texts() -> Any:
+    return Choice.objects.defer("packed_logprobs", "packed_timeline")
+
+
+def fresh(user: User, comparison: Comparison) -> list[Run]:
+    """As `shown`, of a comparison that this person has just begun: no run has replaced another yet,
+    nobody has rated one or written about it, and what lives has no output."""
+    runs = Run.objects.visible_to(user).filter(comparison=comparison).order_by("position", "pk")
+    found = list(runs.prefetch_related("labels"))
+    for each in found:
+        each.comparison, each.author, each.earlier = comparison, user, None
+        kept = each._prefetched_objects_cache
+        kept |= {"comments": Comment.objects.none(), "ratings": Rating.objects.none()}
+        if each.live:
+            kept["choices"] = Choice.objects.none()
+    ended = [each for each in found if not each.live]  # so soon
+    prefetch_related_objects(ended, Prefetch("choices", queryset=_texts()))
+    return found
 
 
 @require_GET

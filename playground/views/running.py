@@ -15,7 +15,7 @@ from playground.models import Comparison, OverLimit, Run, reruns
 from playground.models.teams import Membership, User
 from playground.runner import Draining, runner
 from playground.views import Request, grid
-from playground.views.history import shown
+from playground.views.history import fresh, shown
 from playground.views.refusals import BROKEN, STOPPING, problems, refusal, refused
 
 
@@ -102,7 +102,7 @@ def joined(
     moved = reruns.column_ids(comparison.document) != before
     old = comparison.runs.filter(pk=replaces).first() if isinstance(replaces, int) else None
     if moved or old is None or len(made) != 1 or not _in_place(old, made[0]):
-        return _outputs(request, comparison)
+        return _outputs(request, comparison, runs_of(request.user, comparison))
     [run] = shown(Run.objects.filter(pk=made[0].pk))
     response = render(request, "runs/_run.html", {"run": run, "comparison": comparison})
     response["HX-Retarget"] = f"#run-{old.pk}"
@@ -117,7 +117,8 @@ def _in_place(old: Run, new: Run) -> bool:
 
 @in_view
 def _begun(request: Request, begun: Comparison) -> HttpResponse:
-    return _outputs(request, begun)
+    runs = runs_of(request.user, begun) if begun.axes else fresh(request.user, begun)
+    return _outputs(request, begun, runs)
 
 
 def runs_of(user: User, comparison: Comparison) -> list[Run]:
@@ -126,8 +127,7 @@ def runs_of(user: User, comparison: Comparison) -> list[Run]:
     return grid.light(visible) if comparison.axes else shown(visible.newest())
 
 
-def _outputs(request: Request, comparison: Comparison) -> HttpResponse:
-    runs = runs_of(request.user, comparison)
+def _outputs(request: Request, comparison: Comparison, runs: Sequence[Run]) -> HttpResponse:
     context = {
         "comparison": comparison,
         "column_ids": reruns.column_ids(comparison.document),
