@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 from django.utils import timezone
 
@@ -92,11 +93,18 @@ class Checkup:
             else:
                 await self.without_a_key(bare)
         except ProviderError as error:
-            self.note(trouble=error.message)
+            self.note(trouble=f"{error.message}{self.advice(error)}")
         if self.connection.provider == "local" and not self.connection.embedded:
             self.note(dialect=await self.provider.dialect(self.with_best_key(bare, keys)))
         self.note(passed=self.passes())
         return self.report
+
+    def advice(self, error: ProviderError) -> str:
+        """Where an address of a local server ends too early, how it goes on with all we know."""
+        address = self.connection.base_url
+        if error.kind is ErrorKind.NOT_FOUND and not urlsplit(address).path.strip("/"):
+            return f" Most servers answer below {address.rstrip('/')}/v1: is that the address?"
+        return ""
 
     def passes(self) -> bool:
         """Whether the key that counts was taken: the waiting one, else the active one."""

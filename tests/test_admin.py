@@ -152,6 +152,7 @@ def test_a_failed_form_does_not_show_what_was_typed_as_a_secret(
     assert "SECRET04" not in text
     assert "SECRET03" not in text
     assert stored(hosted) == KEY
+    assert answer.context["adminform"].form.errors.keys() == {"api_key", "new_headers", field}
 
 
 def test_a_changed_address_drops_the_key_and_says_so(admin: Client, hosted: Connection) -> None:

@@ -87,6 +87,17 @@ async def test_a_waiting_key_that_is_rejected_stays_where_it_is(
     assert "…0002" in entry.detail
 
 
+async def test_an_address_that_ends_too_early_is_told(
+    runner: Runner, connect: Callable[..., Connection], provider: FakeProvider
+) -> None:
+    address = provider.url.removesuffix("/v1")
+    provider.on_path("/models", lambda _: error_reply(404, {"detail": "Not Found"}))
+    report = await check_up(await in_thread(connect, "short", base_url=address))
+    assert report.trouble == (
+        f"Not Found Most servers answer below {address}/v1: is that the address?"
+    )
+
+
 async def test_a_list_that_everybody_gets_proves_no_key(
     runner: Runner, connection: Connection, provider: FakeProvider
 ) -> None:

@@ -49,6 +49,17 @@ def test_an_owner_makes_a_link_that_is_shown_once(client: Client, alice: User, t
     assert made.digest not in noted
 
 
+def test_a_link_that_only_this_computer_can_open_says_so(
+    client: Client, alice: User, settings: Any
+) -> None:
+    client.force_login(alice)
+    said = "Only this computer can open it"
+    for address, alone in ("http://127.0.0.1:8000", True), ("https://play.example.org", False):
+        settings.PUBLIC_URL = address
+        page = client.post(reverse("invite"), {"role": "member", "most_uses": "1"})
+        assert (said in page.content.decode()) is alone
+
+
 @pytest.mark.parametrize("uses", ["0", "101", "many", ""])
 def test_a_number_out_of_bounds_gets_a_sentence_and_keeps_the_rest(
     client: Client, alice: User, uses: str
@@ -66,7 +77,7 @@ def test_a_new_person_joins_and_is_in(alice: User, team: Team) -> None:
     client = Client()
     assert f"Join {team}" in client.get(address).content.decode()
     data = {"username": "rosa", "password1": GOOD, "password2": GOOD}
-    assert client.post(address, data).headers["Location"] == "/"
+    assert client.post(address, data).headers["Location"] == "/review/"
     assert client.get("/").status_code == 200
     rosa = User.objects.get(username="rosa")
     assert rosa.check_password(GOOD)

@@ -302,6 +302,17 @@ def test_the_secrets_are_readable_by_their_owner_only(tmp_path: Path) -> None:
     assert {stat.S_IMODE(path.stat().st_mode) for path in secrets.iterdir()} == {0o600}
 
 
+def test_a_command_knows_where_the_server_was_started(tmp_path: Path) -> None:
+    command = [sys.executable, "manage.py", "login_link", "admin"]
+    with started(tmp_path / "data") as server:
+        for env in ({}, {"PORT": "9000"}):
+            said = subprocess.run(
+                command, cwd=ROOT, env=environment(tmp_path / "data", **env),
+                capture_output=True, text=True, check=True,
+            ).stdout  # fmt: skip
+            assert f"Open http://127.0.0.1:{env.get('PORT', server.port)}/login/" in said
+
+
 def test_login_link_says_that_a_user_does_not_exist(tmp_path: Path) -> None:
     def manage(*arguments: str) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(

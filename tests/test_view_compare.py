@@ -91,6 +91,12 @@ def test_what_differs_by_less_than_is_shown_is_the_same(page: Client, runs: list
     assert [cell.best for cell in cells] == [False, False, False]
 
 
+def test_an_answer_that_failed_is_not_the_fastest(page: Client, runs: list[Run]) -> None:
+    Run.objects.filter(pk=runs[1].pk).update(status="failed", total_ms=1)
+    cells = lines(compare(page, *runs))["Total"].cells
+    assert (cells[1].text, cells[1].delta, cells[1].best) == ("1 ms", "", False)
+
+
 def test_the_baseline_can_be_chosen(page: Client, runs: list[Run]) -> None:
     answer = compare(page, *runs, base=str(runs[1].pk))
     assert [cell.delta for cell in lines(answer)["Total"].cells] == ["−250 ms, −20 %", "", ""]

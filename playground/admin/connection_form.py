@@ -7,8 +7,11 @@ from django import forms
 from django.core.exceptions import ValidationError
 
 from playground.models import ApiKey, Connection
+from playground.models.connections import clean_base_url
 from playground.models.keys import clean_key
 from playground.providers import PROVIDERS
+
+AGAIN = "Type it once more: a secret is not kept in the page that says what was wrong."
 
 
 class SecretArea(forms.Textarea):
@@ -41,7 +44,7 @@ class ConnectionForm(forms.ModelForm):
         required=False,
         strip=False,
         widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
-        help_text="Stored encrypted and never shown again. Empty: the present one stays.",
+        help_text="Stored encrypted and never shown again.",
     )
     key_expires = forms.DateField(
         label="Expires on",
@@ -98,6 +101,8 @@ class ConnectionForm(forms.ModelForm):
         if "base_url" in self.fields:  # not for the embedded connection
             self.fields["base_url"].help_text = addresses()
             self.fields["provider"].help_text = " ".join(p.help for p in PROVIDERS.values())
+        if self.instance.pk:
+            self.fields["api_key"].help_text += " Empty: the present one stays."
         if "teams" in self.fields:
             self.fields["teams"].widget.can_add_related = False
         if "key_expires" in self.fields and (newest := self.newest_key()):
@@ -111,7 +116,14 @@ class ConnectionForm(forms.ModelForm):
         """Empty: the documented address of the provider."""
         provider = PROVIDERS.get(self.cleaned_data.get("provider", ""))
         default = provider.default_base_url if provider else ""
-        return str(self.cleaned_data["base_url"]).strip() or default
+        return clean_base_url(str(self.cleaned_data["base_url"]).strip() or default)
+
+    def _post_clean(self) -> None:
+        """The model's own conditions; after an error, which secrets have to be typed again."""
+        super()._post_clean()  # type: ignore[misc]  # unknown to the stubs
+        for name in ("api_key", "new_headers") if self.errors else ():
+            if self.data.get(self.add_prefix(name)) and name not in self.errors:
+                self.add_error(name, AGAIN)
 
     def clean_api_key(self) -> str:
         return clean_key(self.cleaned_data["api_key"])

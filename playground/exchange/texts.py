@@ -117,8 +117,8 @@ class Csv:
             run.prompt_tokens,
             run.completion_tokens,
             plain_number(run.cost),
-            run.first_token_ms,
-            run.total_ms,
+            run.first_token_ms and round(run.first_token_ms, 1),
+            run.total_ms and round(run.total_ms, 1),
         ]
         answers: list[list[Any]] = [
             [choice.index, choice.text, choice.reasoning, choice.finish_reason]

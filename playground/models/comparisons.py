@@ -3,6 +3,7 @@
 import json
 import uuid
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import Any
 
 from django.db import models, transaction
@@ -22,6 +23,8 @@ from playground.models.processes import Process
 from playground.models.runs import Run, preview
 from playground.models.teams import Membership, User
 from playground.models.visible import Named, Visibility, VisibleQuerySet
+
+RECENT = timedelta(days=2)  # a last run that is older is looked for in the history
 
 
 def queued(
@@ -58,6 +61,14 @@ def queued(
 
 
 class ComparisonQuerySet(VisibleQuerySet):
+    def newest_of(self, user: User) -> "Comparison | None":
+        """What this person has run last, where that is not long ago."""
+        recent = self.visible_to(user).filter(
+            author_id=user.pk, deleted_at=None, created_at__gte=timezone.now() - RECENT
+        )
+        found: Comparison | None = recent.order_by("-created_at", "-id").only("pk").first()
+        return found
+
     def begin(
         self,
         membership: Membership,

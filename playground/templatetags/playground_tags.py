@@ -6,6 +6,7 @@ from datetime import date, timedelta
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any
+from urllib.parse import urlsplit
 
 from django import template
 from django.conf import settings
@@ -114,6 +115,13 @@ def around(name: str, prefix: str) -> tuple[str, str]:
     """What stands before and after the number; `prefix`: under which all addresses are now."""
     before, after = escape(reverse(name, args=[MARK])).split(str(MARK))
     return before, after
+
+
+@register.simple_tag
+def only_here() -> str:
+    """The port of our address where no other computer can open that; else ""."""
+    ours = urlsplit(settings.PUBLIC_URL)
+    return str(ours.port or 80) if ours.hostname in ("localhost", "127.0.0.1", "::1") else ""
 
 
 @register.simple_tag

@@ -12,6 +12,7 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET
 
+from playground.completion import RunStatus
 from playground.costs import dollars
 from playground.models import Choice, Run
 from playground.parameters import Json
@@ -179,18 +180,22 @@ def _finishes(runs: Sequence[Run]) -> list[str]:
 
 
 def figure_line(figure: Figure, runs: Sequence[Run], base: Run) -> Line:
-    """With the difference from the baseline; the best one is marked where they differ."""
-    values = [figure.of(run) for run in runs]
-    known = [value for value in values if value is not None]
+    """With the difference from the baseline; the best one is marked where they differ.
+
+    Only among answers that came whole: one that failed at once is not the fastest.
+    """
+    values = {run: figure.of(run) if run.status == RunStatus.COMPLETED else None for run in runs}
+    known = [value for value in values.values() if value is not None]
     best = ""
     if figure.lower is not None and len({figure.say(value) for value in known}) > 1:
         best = figure.say(min(known) if figure.lower else max(known))
-    start = figure.of(base)
     cells = []
-    for run, value in zip(runs, values, strict=True):
-        text = figure.say(value) if value is not None else ""
-        delta, note = delta_of(value, start, figure) if run is not base else ("", "")
-        cells.append(Cell(text, delta, text != "" and text == best, run is base, note))
+    for run, value in values.items():
+        had = figure.of(run)
+        text = figure.say(had) if had is not None else ""
+        delta, note = delta_of(value, values[base], figure) if run is not base else ("", "")
+        is_best = value is not None and text == best
+        cells.append(Cell(text, delta, is_best, run is base, note))
     return Line(figure.name, cells)
 
 

@@ -78,6 +78,7 @@ def _page(user: User, found: Comparison | None, runs: Sequence[Run]) -> dict[str
         "newcomer": membership is not None and membership.may_run and _is_new(user),
         "connections": connections,
         "comparison": found,
+        "last": None if found else Comparison.objects.newest_of(user),
         "column_ids": reruns.column_ids(found.document) if found else [],
         "runs": runs,
         "refusal": refusal(membership, connections),

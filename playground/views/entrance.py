@@ -13,7 +13,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme, urlencode
 
-from playground.models import Login, SecondFactor, User
+from playground.models import Login, Membership, SecondFactor, User
 from playground.models.audit import record
 from playground.models.logins import browser_name
 from playground.sessions import SINCE
@@ -67,6 +67,12 @@ def refuse(request: HttpRequest, how: str, user: User | None = None) -> None:
         record("login failed", user, {"by": how, **whence(request)})
 
 
+def first_page(membership: Membership | None) -> str:
+    """Who only reads and rates begins with what waits for that."""
+    reads = membership is not None and not membership.may_run
+    return reverse("reviews" if reads else "compose")
+
+
 def safe_next(request: HttpRequest, there: str) -> str:
     """An address of our own, or the first page."""
     own = url_has_allowed_host_and_scheme(
@@ -110,7 +116,7 @@ def remember_device(request: HttpRequest, response: HttpResponse, account: str) 
 
 def let_in(request: HttpRequest, user: User, how: str, there: str = "") -> HttpResponse:
     """After the first step: in, or to the second one. `how` is a word for the audit log."""
-    there = safe_next(request, there)
+    there = safe_next(request, there or first_page(user.membership()))
     if SecondFactor.of(user) is None:
         return enter(request, user, how, there)
     return _to_second_step(request, user, how, there)

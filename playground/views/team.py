@@ -15,7 +15,7 @@ from django.views.decorators.http import require_GET, require_POST
 from playground.models import Invitation, LastOwner, Membership, User
 from playground.models.invitations import MOST_USES
 from playground.views import Request, membership_of, owner_of
-from playground.views.entrance import let_in, remember_device
+from playground.views.entrance import first_page, let_in, remember_device
 
 LISTED = 100
 LAST_OWNER = "A team keeps at least one owner. Make somebody else an owner first."
@@ -138,7 +138,7 @@ def join(request: Request, token: str) -> HttpResponse:
             if joined is None:
                 return _unseen(render(request, "team/gone.html", status=404))
             messages.success(request, f"You are in {found.team}, as {joined.role}.")
-            return _unseen(redirect("compose"))
+            return _unseen(redirect(first_page(joined)))
         if form.is_valid():
             return _unseen(_joined(request, found, form))
     context["form"] = form

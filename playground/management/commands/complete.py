@@ -22,6 +22,7 @@ from playground.forms import read_labels
 from playground.inputs import Given, Problem
 from playground.management.database import prepare_database
 from playground.management.people import starter
+from playground.management.served import address
 from playground.models import Connection, Membership, OverLimit, Run, first_start
 from playground.parameters import PARAMETERS, Api
 from playground.providers import ProviderError
@@ -251,5 +252,5 @@ def record(run: Run) -> dict[str, Any]:
         else None,
         "timings": {"first_token_ms": run.first_token_ms, "total_ms": run.total_ms},
         "warnings": run.warning_list,
-        "url": urljoin(settings.PUBLIC_URL, run.get_absolute_url()),
+        "url": urljoin(address(), run.get_absolute_url()),
     }

@@ -3,17 +3,17 @@
 from datetime import timedelta
 from typing import Any
 
-from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from playground.management.people import named
+from playground.management.served import address
 from playground.models import LoginLink, User
 from playground.models.teams import LINK_LIFE
 
 
 def login_line(user: User) -> str:
     """A line with a new link; scripts take the second word of it."""
-    url = f"{settings.PUBLIC_URL}/login/{LoginLink.make(user)}/"
+    url = f"{address()}/login/{LoginLink.make(user)}/"
     return f"Open {url} (works once, for {LINK_LIFE // timedelta(minutes=1)} minutes)"
 
 

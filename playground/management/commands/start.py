@@ -36,6 +36,7 @@ from playground.embedded import (
 )
 from playground.management.commands.login_link import login_line
 from playground.management.database import prepare_database
+from playground.management.served import remember
 from playground.memory import few_arenas
 from playground.models import first_start
 from playground.models.notices import lost_secrets
@@ -66,6 +67,7 @@ class Command(BaseCommand):
                 prepare_database(self.say)
                 self.say("Preparing the pages…")
                 call_command("collectstatic", interactive=False, verbosity=0)
+            remember()
             admin = first_start()
             if lost := lost_secrets():
                 self.say(lost)
