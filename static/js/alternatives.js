@@ -138,6 +138,8 @@
   };
   const opening = (map, focus) => {
     open = { map, position: map.chosen, chosen: -1 };
+    const holder = map.box.closest("dialog") || document.getElementById("main"); // what is outside of an open dialog cannot be used
+    if (pop().parentElement !== holder) holder.append(pop());
     if (!pop().matches(":popover-open")) pop().showPopover();
     show();
     if (focus) enter();
@@ -177,9 +179,13 @@
     else if (event.target.closest("[data-pop-close]")) close(true);
     else if (!pop().contains(event.target) && !event.target.closest(".tok")) close(false);
   });
+  const gone = () => { if (open && !open.map.box.isConnected) close(false); };
+  document.addEventListener("htmx:afterSettle", gone);
+  document.addEventListener("htmx:oobAfterSwap", gone);
   addEventListener("resize", place);
   document.addEventListener("scroll", (event) => { if (open && !pop().contains(event.target)) requestAnimationFrame(place); }, true);
   document.addEventListener("playground:view", () => close(false));
+  document.addEventListener("close", (event) => { if (open && event.target.contains(open.map.box)) close(false); }, true); // its dialog
 
   playground.alternatives = { open: opening, close, bar, named };
 })();

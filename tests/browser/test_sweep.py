@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.steps import number
 from tests.fake_provider import DONE, FIN, FakeProvider, Reply, text_event, words
+from tests.fake_services import transcript
 from tests.server import Server
 
 pytestmark = pytest.mark.browser
@@ -94,17 +96,26 @@ def test_a_grid_of_six_by_five_fills_and_was_counted_right(
 
 def test_a_cell_opens_to_its_full_column(page: Page, fake: FakeProvider) -> None:
     fake.clear()
-    fake.reply_with(words(5, None))
+    fake.reply_with(transcript("llama_stream_logprobs_words"))
     prompt(page, "Open me")
     parameter(page, "temperature", "0, 1")
+    number(page, "logprobs", "5")
     press(page)
     expect(page.locator(".cell[data-status=completed]")).to_have_count(2)
     link = page.get_by_role("link", name="Open Column A, temperature 1")
     link.focus()
     link.press("Enter")
     dialog = page.get_by_role("dialog", name="Column A, temperature 1")
-    expect(dialog.locator(".col .out")).to_contain_text("w0 w1 w2")
+    expect(dialog.locator(".col .out")).to_contain_text(" in the ocean")
     expect(dialog.locator("[data-metric=tokens]")).not_to_have_text("–")
+    dialog.get_by_role("tab", name="Probabilities").click()
+    dialog.get_by_role("option", name="ocean").click()
+    alternatives = page.get_by_role("dialog", name=re.compile("Alternatives of"))
+    alternatives.locator("button.alt").nth(1).click()
+    expect(alternatives.get_by_role("button", name="Continue from here")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(alternatives).to_be_hidden()
+    expect(dialog).to_be_visible()
     page.keyboard.press("Escape")
     expect(dialog).to_be_hidden()
 
