@@ -35,6 +35,9 @@ def test_a_connection_is_added_tested_and_its_key_changed(
 ) -> None:
     page = open_page()
     page.goto(f"{server.url}/admin/")
+    main = page.get_by_role("navigation", name="Main")
+    expect(main.get_by_role("link", name="Admin")).to_have_attribute("aria-current", "page")
+    expect(page.locator(".topbar")).to_have_css("height", "44px")
     page.get_by_role("navigation", name="Administration").get_by_text("Connections").click()
     page.get_by_role("link", name=re.compile("Add connection")).click()
 
