@@ -68,14 +68,14 @@
     const showTable = (wanted) => {
       const { names = [], rows = [], file: from } = table();
       const none = !rows.length, fits = names.filter((name) => wanted.includes(name));
+      const other = names.filter((name) => !fits.includes(name)), note = row.querySelector("[data-table-note]");
       chip.hidden = none;
+      note.hidden = none || !other.length;
       if (none) return;
-      const other = names.filter((name) => !fits.includes(name));
       chip.dataset.var = fits.length ? "filled" : "unused";
       chip.querySelector("[data-said]").textContent = `${from || "File"}: ${plural(rows.length, "row")} of ${names.join(", ")}`;
       chip.title = other.length ? `Not in the prompt: ${other.join(", ")}` : "";
-      row.querySelector("[data-table-note]").textContent = other.length ? `Not in the prompt: ${other.join(", ")}.` : "";
-      row.querySelector("[data-table-note]").hidden = !other.length;
+      note.textContent = other.length ? `Not in the prompt: ${other.join(", ")}.` : "";
     };
 
     list.addEventListener("input", (event) => {
@@ -97,7 +97,6 @@
       }
       if ("tableDrop" in button.dataset) {
         host.document().table = {};
-        row.querySelector("[data-table-note]").hidden = true;
         refresh();
         host.changed();
         choose.focus();

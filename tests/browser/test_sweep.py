@@ -61,6 +61,10 @@ def test_a_file_gives_the_rows(page: Page, tmp_path: Path) -> None:
     expect(page.locator("[data-table-chip]")).to_contain_text("good.csv: 3 rows of text, label")
     expect(page.locator("[data-error-for=variables]")).to_be_hidden()
     expect(page.locator("#plan")).to_contain_text("3 rows = 3 requests")
+    prompt(page, "{{text}}")
+    expect(page.get_by_text("Not in the prompt: label.")).to_be_visible()
+    page.get_by_role("button", name="New", exact=True).click()
+    expect(page.get_by_text("Not in the prompt: label.")).to_be_hidden()
 
 
 def press(page: Page) -> None:
