@@ -1,6 +1,7 @@
 """What a column says when its run has ended: tool calls, the schema, what was ignored."""
 
 import json
+import re
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -31,6 +32,16 @@ def per_prompt(run: Run) -> int | str:
         return ""
     n = asked.values.get("n") or asked.values.get("n_cmpl")
     return n if isinstance(n, int) and n > 0 else 1
+
+
+# In the request as JSON; quotes in a prompt are escaped there, so a name in a text is none.
+ASKS = re.compile(r'"(?:(?:top_|prompt_)?logprobs|n_probs|loglikelihood)": (?!null|false)')
+
+
+@register.filter
+def asks_probabilities(run: Run) -> bool:
+    """Whether token probabilities were asked for; none may have come all the same."""
+    return ASKS.search(run.request) is not None
 
 
 @register.filter

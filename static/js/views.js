@@ -9,7 +9,12 @@
   const state = { together: false, all: "text", by: {}, given: false, marks: false, ...stored() };
   const keep = () => { try { localStorage.setItem(KEY, JSON.stringify(state)); } catch { /* private mode */ } };
   const letter = (column) => { const found = column.querySelector(".letter"); return found ? found.textContent : ""; };
-  const wanted = (column) => (state.together ? state.all : state.by[letter(column)]) || "text";
+  const byHand = new Set(); // letters whose view was chosen on this page
+  /* What is remembered from another page is no reason to show that there are no probabilities. */
+  const wanted = (column) => {
+    const name = (state.together ? state.all : state.by[letter(column)]) || "text";
+    return name === "probabilities" && !byHand.has(letter(column)) && !("asksProbabilities" in column.dataset) ? "text" : name;
+  };
   const live = (column) => ["queued", "running"].includes(column.dataset.status);
   const tabsOf = (column) => [...column.querySelectorAll("[data-views] [data-view]")];
   const shownView = (column) => column.dataset.view || "text";
@@ -32,6 +37,7 @@
     if (!panel || !tab.dataset.url || panel.dataset.asked === column.dataset.status) return;
     panel.dataset.asked = column.dataset.status;
     htmx.ajax("GET", tab.dataset.url, { source: panel, target: panel, swap: "innerHTML" })
+      .then(() => { if (panel.querySelector(".empty--tokens") && !panel.hidden && !byHand.has(letter(column))) show(column, "text"); })
       .catch(() => { delete panel.dataset.asked; })
       .then(() => setTimeout(() => again(column, panel, tab), AGAIN));
   };
@@ -64,7 +70,7 @@
   };
   const choose = (column, name, everywhere) => {
     const columns = everywhere ? [...document.querySelectorAll("[data-run]")] : [column];
-    columns.forEach((one) => { state.by[letter(one)] = name; show(one, name); });
+    columns.forEach((one) => { byHand.add(letter(one)); state.by[letter(one)] = name; show(one, name); });
     state.all = name;
     keep();
     if (everywhere && columns.length > 1) playground.announce(`All columns show ${name}`);
@@ -102,7 +108,7 @@
     showSwitches();
     if (name === "given") showGiven();
     if (name === "marks") showMarks();
-    if (name === "together" && state.together) each("[data-run]", (column) => show(column, state.all));
+    if (name === "together" && state.together) each("[data-run]", (column) => { byHand.add(letter(column)); show(column, state.all); });
   };
 
   /* --- Copy --- */
