@@ -54,8 +54,10 @@
       a.className = "link"; a.href = link.href; a.textContent = link.text; a.target = "_blank"; a.rel = "noopener";
       said.append(" ", a);
     }
+    const shown = made.firstElementChild;
     document.getElementById("notice").replaceChildren(made);
     playground.announce(text, true);
+    return shown;
   };
 
   /* A message with a way back, for ten seconds; it waits while it is pointed at or has the focus. */
@@ -196,7 +198,18 @@
     }
     playground.notice(SENTENCES[xhr.status] || `The server answered with an error (${xhr.status}). What you typed is still here.`);
   });
-  const unreachable = () => playground.notice("The server cannot be reached. What you typed is still here; try again in a moment.");
+  /* The line goes when the server answers again, whatever it answers. */
+  const LOOK_AGAIN = 2_000; // ms
+  const unreachable = () => {
+    const shown = playground.notice("The server cannot be reached. What you typed is still here; try again in a moment.");
+    const again = async () => {
+      if (!shown.isConnected) return;
+      const answer = await fetch(new URL("healthz", document.querySelector(".wordmark").href), { cache: "no-store" }).catch(() => null);
+      if (!answer || answer.status >= 500) { setTimeout(again, LOOK_AGAIN); return; } // a proxy in front may answer for it
+      if (shown.isConnected) { shown.remove(); playground.announce("The server is there again."); }
+    };
+    setTimeout(again, LOOK_AGAIN);
+  };
   document.addEventListener("htmx:sendError", unreachable);
   document.addEventListener("htmx:timeout", unreachable);
 })();

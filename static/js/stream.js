@@ -23,6 +23,7 @@ let lastWord = 0;
 let frame = 0;
 let hindrance = ""; // what the server says stands in the way of live output
 let reason = ""; // why there is no connection, where the server can still be asked
+let answers = true; // whether it can
 const ended = new Map(); // run → how its record is fetched, until it has come
 let fetching = false;
 
@@ -419,8 +420,10 @@ async function askWhy() {
   try {
     const answer = await fetch(new URL("../readyz", new URL(outputs().dataset.socket, location.href)));
     reason = (await answer.json()).problems[0] ?? "";
+    answers = true;
   } catch {
     reason = "";
+    answers = false;
   }
 }
 
@@ -577,8 +580,9 @@ function trouble(text) {
 function standing(now) {
   if (!lostAt || now - lostAt <= TROUBLE_AFTER) return hindrance;
   if (reason) return `${reason} The live connection is tried again. What is running goes on, and what arrives is kept.`;
+  if (!answers) return "The server cannot be reached; it is tried again. What is shown here is saved. Whether the run goes on is seen then.";
   return (
-    "The live connection failed; it is tried again. Your run goes on and is kept: reload to see it. " +
+    "The live connection failed; it is tried again. The server is there, so your run goes on and is kept: reload to see it. " +
     "If this stays, a proxy may block websockets, or PUBLIC_URL may not be this address."
   );
 }
