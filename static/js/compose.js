@@ -130,7 +130,19 @@
     columns.clearErrors();
     panel.clearErrors();
   };
+  /* What a path holds, to see whether it is still what was refused. */
+  const heldAt = (path) => {
+    const whole = { extra_body: "extra" }[path] || path, input = path === "variables" ? [doc.table, doc.prompt, doc.prompts, doc.messages] : [];
+    return JSON.stringify([doc.mode, input, doc[whole], (doc.values || {})[path], doc.columns.map(({ id, values, ...column }) => [id, column[path], values[path]])]);
+  };
+  let refused = new Map(); // path → what it held when it was refused
+  const forgive = () => {
+    const list = $$("#problems [data-problem]");
+    list.filter(({ dataset }) => refused.has(dataset.problem) && refused.get(dataset.problem) !== heldAt(dataset.problem)).forEach((line) => line.remove());
+    if (list.length && !$("#problems li")) document.getElementById("problems").replaceChildren();
+  };
   const showErrors = (errors) => {
+    refused = new Map(errors.map(({ path }) => [path, heldAt(path)]));
     const said = new Set();
     const own = errors.find(({ column, path }) => column !== null && path in doc.columns[column].values);
     panel.setScope(own ? own.column : null);
@@ -267,7 +279,7 @@
   const setRunning = (running) => {
     if (running) form.dataset.running = running; else { delete form.dataset.running; delete form.dataset.edited; }
   };
-  const edited = () => { if ("running" in form.dataset) form.dataset.edited = ""; doubt(); if (drafts) drafts.touch(); };
+  const edited = () => { if ("running" in form.dataset) form.dataset.edited = ""; doubt(); forgive(); if (drafts) drafts.touch(); };
   /* The input itself has changed: its variables may be others now. */
   const reread = () => { variables.refresh(); showPlan(); edited(); };
   const stop = () => {

@@ -316,6 +316,7 @@ def test_own_headers_are_sent_and_secrets_refused(page: Page, fake: FakeProvider
     )
     assert not fake.posts
     headers.fill("X-Team: evals")
+    expect(page.locator("#problems")).to_be_empty()  # what was refused is not there any more
     finished(run(page, "Hi"))
     assert fake.posts[0].headers["x-team"] == "evals"
     page.reload()
