@@ -128,7 +128,7 @@ def _is_id(value: Any) -> bool:
 
 def _messages(raw: Any, api: Api, problems: list[Problem]) -> tuple[Mapping[str, Any], ...]:
     if api.operation != "chat":
-        message = "Messages need chat. Choose chat for this column, or write a text prompt."
+        message = "Messages need Chat. Choose Chat for this column, or write a text prompt."
         problems.append(Problem("operation", message))
         return ()
     rows = raw if isinstance(raw, list) else []

@@ -192,7 +192,7 @@
       const found = at(button);
       if (!found) return;
       const [element, column, position] = found;
-      if (button.dataset.operation) { column.operation = button.dataset.operation; showError(element, ""); host.changed(); }
+      if (button.dataset.operation) { column.operation = button.dataset.operation; delete column.before; showError(element, ""); host.changed(); }
       if ("changed" in button.dataset) host.edit(position);
       if ("runColumn" in button.dataset) host.run(position);
       if ("pick" in button.dataset) pick(position, event);

@@ -26,11 +26,12 @@
       get source() { return column; },
     };
   });
-  let samples = null, growing = null, panel = null, prompts = null, variables = null, repeats = null, planner = null, drafts = null, doubt = () => {};
+  let samples = null, growing = null, panel = null, prompts = null, variables = null, messages = null, repeats = null, planner = null, drafts = null, doubt = () => {};
   const changed = () => {
     if (panel) panel.refresh();
     columns.refresh();
     if (prompts) prompts.recount();
+    if (messages) messages.say();
     if (repeats) repeats.refresh();
     showPlan();
     edited();
@@ -71,8 +72,8 @@
     return { connection, model: column ? column.model || "" : "", title: connection ? connection.title : "" };
   };
   const touched = () => reread();
-  prompts = playground.prompts(form, { document: () => doc, first, changed: touched, replan: () => reread(), error });
-  const messages = playground.messages(form, { document: () => doc, changed: touched, error });
+  prompts = playground.prompts(form, { document: () => doc, first, changed: touched, replan: () => { if (messages.settle()) changed(); reread(); }, error });
+  messages = playground.messages(form, { document: () => doc, changed: touched, error });
   variables = playground.variables(form, { document: () => doc, changed: () => { showPlan(); edited(); }, error });
   repeats = playground.repeats(form, { document: () => doc, changed: () => { showPlan(); edited(); } });
   planner = playground.plan(form, {

@@ -92,6 +92,26 @@
       $(list.lastElementChild, "content").focus();
       host.changed();
     });
-    return { show: render, control: () => (list.lastElementChild ? $(list.lastElementChild, "content") : add) };
+    /* --- Chat: a column of completions goes there while the input is messages; `before` is what it was --- */
+    const said = form.querySelector("[data-went-to-chat]");
+    const say = () => {
+      const { columns, mode } = host.document();
+      const gone = columns.flatMap((column, position) => (mode === "messages" && column.before ? [playground.letter(position)] : []));
+      said.hidden = !gone.length;
+      if (columns.length === 1) said.textContent = "The column is on Chat now, for messages go there. With Text it is on Completion again.";
+      else said.textContent = gone.length > 1 ? `Columns ${gone.slice(0, -1).join(", ")} and ${gone.at(-1)} are on Chat now, for messages go there. With Text they are on Completion again.` : `Column ${gone[0]} is on Chat now, for messages go there. With Text it is on Completion again.`;
+    };
+    /* Whether a column has changed. */
+    const settle = () => {
+      const { columns, mode } = host.document();
+      const wrong = columns.filter((column) => (mode === "messages" ? column.operation === "completions" : column.before));
+      wrong.forEach((column) => {
+        if (mode === "messages") { column.before = column.operation; column.operation = "chat"; } else { column.operation = column.before; delete column.before; }
+      });
+      say();
+      if (wrong.length && mode === "messages") playground.announce(said.textContent);
+      return wrong.length > 0;
+    };
+    return { show: () => { render(); say(); }, say, settle, control: () => (list.lastElementChild ? $(list.lastElementChild, "content") : add) };
   };
 })();

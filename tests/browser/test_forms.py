@@ -139,8 +139,11 @@ def test_token_ids_are_shown_as_pieces_and_sent_as_numbers(page: Page, fake: Fak
 
 
 def test_messages_carry_tool_calls_and_their_answers(page: Page, fake: FakeProvider) -> None:
-    page.locator('[data-operation="chat"]').click()
-    page.get_by_role("tab", name="Messages").click()
+    chat = page.locator('[data-operation="chat"]')
+    for mode, pressed in (("Messages", "true"), ("Text", "false"), ("Messages", "true")):
+        page.get_by_role("tab", name=mode).click()
+        expect(chat).to_have_attribute("aria-pressed", pressed)
+    expect(page.locator("[data-went-to-chat]")).to_contain_text("The column is on Chat now")
     page.get_by_role("textbox", name="Message 1").fill("Hi")
     page.get_by_role("button", name="Add message").click()
     page.get_by_role("button", name="Tool calls").click()
