@@ -313,7 +313,7 @@ def test_malformed_messages_are_refused(messages: Any) -> None:
 def test_messages_in_a_completions_column_are_refused_there() -> None:
     path, sentence = refusal({}, messages=MESSAGES)
     assert path == "operation"
-    assert "Choose chat" in sentence
+    assert "Choose Chat" in sentence
 
 
 @pytest.mark.parametrize("prompt", [None, 1, ["a"], {}])

@@ -39,7 +39,7 @@ def test_what_is_filtered_goes_out_and_is_known_when_it_comes_in(
     begun.value.save_as(saved)
     assert b'"A kingfisher"' in saved.read_bytes()
     assert b"heron" not in saved.read_bytes()
-    expect(page.locator("[data-state=finished]")).to_contain_text("Finished 1 run")
+    expect(page.locator("[data-state=finished]")).to_contain_text("Done 1 run")
     has_no_faults(page)
 
     saved.write_bytes(saved.read_bytes() + b"{not JSON\n")
