@@ -92,6 +92,7 @@ def reviewed(page: Page, server: Server) -> None:
     page.get_by_role("link", name="Review these").click()
     page.locator("#review-name").fill("Guides")
     page.get_by_role("button", name="Make the queue").click()
+    page.wait_for_url("**/review/queues/*/")  # loaded: before that nobody hears a key
     progress = page.locator("[data-progress]")
     expect(progress).to_have_text("0 of 2 reviewed")
     page.keyboard.press("4")
