@@ -30,7 +30,7 @@ from django.views.decorators.cache import never_cache
 
 from playground.models import Membership, Team, User
 from playground.models.audit import record
-from playground.views.entrance import let_in, refuse, safe_next
+from playground.views.entrance import let_in, refuse
 
 logger = logging.getLogger(__name__)
 
@@ -139,7 +139,7 @@ def _answer(request: HttpRequest, found: SocialLogin) -> HttpResponse:
     if user is None:
         return refused(request, why_not)
     there = str(found.state.get("next") or "")
-    return let_in(request, user, settings.OIDC_NAME, safe_next(request, there))
+    return let_in(request, user, settings.OIDC_NAME, there)
 
 
 def _person(account: SocialAccount) -> tuple[User | None, str]:
