@@ -49,7 +49,7 @@ def _said(sentence: str) -> Chip:
 
 
 def _field(name: str, old: str, new: str) -> list[Chip]:
-    return [] if old == new else [["changed", name, _short(old) or "none", _short(new) or "none"]]
+    return [] if old == new else [["changed", name, short(old) or "none", short(new) or "none"]]
 
 
 def _prompt(old: str, new: str) -> list[Chip]:
@@ -70,10 +70,10 @@ def _prompt(old: str, new: str) -> list[Chip]:
 def _values(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Chip]:
     found = []
     for path in dict.fromkeys([*new, *old]):
-        same = _text(old.get(path)) == _text(new.get(path)) and (path in old) == (path in new)
+        same = text_of(old.get(path)) == text_of(new.get(path)) and (path in old) == (path in new)
         if same or path in QUIET:
             continue
-        was, now = _short(_text(old.get(path))), _short(_text(new.get(path)))
+        was, now = short(text_of(old.get(path))), short(text_of(new.get(path)))
         if path not in old:
             found.append(["added", path, "", now])
         elif path not in new:
@@ -83,10 +83,10 @@ def _values(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Chip]:
     return found
 
 
-def _text(value: Any) -> str:
+def text_of(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _short(text: str) -> str:
+def short(text: str) -> str:
     text = " ".join(text.split())
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"

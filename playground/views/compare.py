@@ -18,6 +18,7 @@ from playground.models import Choice, Run
 from playground.parameters import Json
 from playground.templatetags.playground_tags import backend, duration, speed, status_word
 from playground.views import Request
+from playground.views.apart import apart, settings_of
 from playground.views.bulk import is_id
 from playground.views.difference import shown as difference_of
 from playground.views.selection import ids_of, noticed, rows_of
@@ -219,15 +220,19 @@ def delta_of(value: Any, start: Any, figure: Figure) -> tuple[str, str]:
 
 def texts(runs: Sequence[Run], base: Run) -> list[dict[str, Any]]:
     """Prompt and first output of each run beside the baseline's, by words."""
-    prompts = {run.pk: run.request_value().prompt_text() for run in runs}
+    asked = {run.pk: run.request_value() for run in runs}
+    prompts = {pk: each.prompt_text() for pk, each in asked.items()}
     outputs = dict.fromkeys(prompts, "")
     rows = Choice.objects.filter(run__in=outputs, index=0)
     outputs |= dict(rows.values_list("run", "text"))
+    differ = apart([settings_of(asked[run.pk]) for run in runs])
+    settings = dict(zip(asked, differ, strict=True))
     others = [run for run in runs if run is not base]
     same = all(prompts[run.pk] == prompts[base.pk] for run in others)
     return [
         {
             "run": run,
+            "apart": settings[run.pk],
             "prompt": None if same else difference_of(prompts[base.pk], prompts[run.pk]),
             "output": difference_of(outputs[base.pk], outputs[run.pk]),
         }

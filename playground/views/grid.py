@@ -16,6 +16,7 @@ from playground.axes import Place
 from playground.completion import RunStatus
 from playground.models import Choice, Comparison, Run
 from playground.views import Request
+from playground.views.apart import Apart, apart_in
 from playground.views.selection import noticed
 
 MOST_IDS = 100  # cells in one batch of partials
@@ -104,6 +105,7 @@ class Top:
 
     run: Run
     values: tuple[Pair, ...]
+    apart: Apart
 
 
 @dataclass(frozen=True)
@@ -137,13 +139,17 @@ def grids(comparison: Comparison, runs: Sequence[Run]) -> list[Grid]:
     axes = comparison.axes_value
     fields: list[str] = axes.get("fields", [])
     kept = newest(runs)
+    differ = apart_in(comparison, kept)
     if len(fields) < 2:
-        return [_grid(kept, axes, fields)] if kept else []
+        return [_grid(kept, axes, fields, differ)] if kept else []
     columns = sorted({run.column for run in kept})
-    return [_grid([run for run in kept if run.column == each], axes, fields) for each in columns]
+    each = ([run for run in kept if run.column == column] for column in columns)
+    return [_grid(runs, axes, fields, differ) for runs in each]
 
 
-def _grid(runs: Sequence[Run], axes: dict[str, Any], fields: Sequence[str]) -> Grid:
+def _grid(
+    runs: Sequence[Run], axes: dict[str, Any], fields: Sequence[str], differ: dict[int, Apart]
+) -> Grid:
     """The first of two fields runs down, the last one across, rows of variables down."""
     down = fields[:-1]
     tops: dict[Any, Top] = {}
@@ -153,7 +159,7 @@ def _grid(runs: Sequence[Run], axes: dict[str, Any], fields: Sequence[str]) -> G
         place = run.place
         across = _pairs(place, fields[-1:])
         top, line = (run.column, across), (place.row, _pairs(place, down))
-        tops.setdefault(top, Top(run, across))
+        tops.setdefault(top, Top(run, across, differ.get(run.column, Apart())))
         lines.setdefault(line, (place.row, _row_pairs(axes, place.row) + line[1]))
         stacks.setdefault((line, top), Stack(name=name_of(run))).runs.append(run)
     order = sorted(tops, key=lambda top: (top[0], list(tops).index(top)))

@@ -8,7 +8,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
 from playground.models import Choice, Comment, Comparison, Rating, Run, User
-from playground.views import Request, record
+from playground.views import Request, apart, record
 from playground.views.selection import noticed
 from playground.views.tools import snippets_of
 
@@ -50,9 +50,11 @@ def fresh(user: User, comparison: Comparison) -> list[Run]:
 @require_GET
 def run(request: Request, pk: int) -> HttpResponse:
     """For htmx only the column; `?all=1` shows very long outputs whole."""
-    found = shown(Run.objects.visible_to(request.user).filter(pk=pk))
+    visible = Run.objects.visible_to(request.user)
+    found = shown(visible.filter(pk=pk))
     if not found:
         raise Http404
+    apart.tell(found, visible)
     noticed(request.user, found)
     context = {"run": found[0], "everything": "all" in request.GET}
     if request.htmx and not request.htmx.history_restore_request:
@@ -83,6 +85,7 @@ def runs(request: Request) -> HttpResponse:
         "runs": shown(visible.filter(pk__in=whole)) if whole else [],
         "ended": shown(visible.filter(pk__in=ends)) if ends else [],
     }
+    apart.tell(context["runs"], visible)
     noticed(request.user, [*context["runs"], *context["ended"]])
     return render(request, "runs/_runs.html", context)
 

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_GET
 from playground import query
 from playground.models import Choice, Comparison, Run
 from playground.views import Request
+from playground.views.apart import in_rows
 from playground.views.asked import Asked
 from playground.views.rows import comparison_rows, light, run_row, run_rows
 from playground.views.saved import views_of
@@ -89,6 +90,7 @@ def unfold(request: Request, pk: int) -> HttpResponse:
     )
     runs = light(Run.objects.visible_to(request.user).filter(comparison=parent))
     rows = [run_row(run, parent) for run in runs.order_by("position", "pk")[:UNFOLDED]]
+    in_rows([row.runs[0] for row in rows])
     for row in rows:
         row.changes = ()
     noticed(request.user, [run for row in rows for run in row.runs])

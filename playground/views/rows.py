@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from playground.completion import RunStatus
 from playground.models import Comparison, Label, Run
+from playground.views.apart import in_rows
 
 EACH = 3  # runs of a comparison that its row names
 # What a comparison of several runs is: the first of these that one of its runs is.
@@ -101,6 +102,7 @@ def comparison_rows(ids: Sequence[int]) -> list[Row]:
         row.status = status if not row.count else min(row.status, status, key=URGENCY.index)
         row.count += count
         row.total_ms = max(filter(None, (row.total_ms, longest)), default=None)
+    in_rows([run for found in by_comparison.values() for run in found])
     for pk, row in rows.items():
         row.runs = by_comparison.get(pk, [])
         row.labels = distinct_labels(row.runs)

@@ -14,7 +14,7 @@ from playground.database import in_view, wait_for
 from playground.models import Comparison, OverLimit, Run, reruns
 from playground.models.teams import Membership, User
 from playground.runner import Draining, runner
-from playground.views import Request, grid
+from playground.views import Request, apart, grid
 from playground.views.history import fresh, shown
 from playground.views.refusals import BROKEN, STOPPING, problems, refusal, refused
 
@@ -104,7 +104,9 @@ def joined(
     if moved or old is None or len(made) != 1 or not _in_place(old, made[0]):
         return _outputs(request, comparison, runs_of(request.user, comparison))
     [run] = shown(Run.objects.filter(pk=made[0].pk))
-    response = render(request, "runs/_run.html", {"run": run, "comparison": comparison})
+    beside = apart.tell([run], Run.objects.visible_to(request.user))
+    context = {"run": run, "comparison": comparison, "beside": beside}
+    response = render(request, "runs/_joined.html", context)
     response["HX-Retarget"] = f"#run-{old.pk}"
     response["HX-Reswap"] = "outerHTML"
     response["HX-Push-Url"] = comparison.get_absolute_url()
@@ -117,14 +119,21 @@ def _in_place(old: Run, new: Run) -> bool:
 
 @in_view
 def _begun(request: Request, begun: Comparison) -> HttpResponse:
-    runs = runs_of(request.user, begun) if begun.axes else fresh(request.user, begun)
+    if begun.axes:
+        return _outputs(request, begun, runs_of(request.user, begun))
+    runs = fresh(request.user, begun)
+    apart.tell(runs)
     return _outputs(request, begun, runs)
 
 
 def runs_of(user: User, comparison: Comparison) -> list[Run]:
     """Of a grid only what its cells show; it keeps the newest of each place itself."""
     visible = Run.objects.visible_to(user).filter(comparison=comparison)
-    return grid.light(visible) if comparison.axes else shown(visible.newest())
+    if comparison.axes:
+        return grid.light(visible)
+    runs = shown(visible.newest())
+    apart.tell(runs)
+    return runs
 
 
 def _outputs(request: Request, comparison: Comparison, runs: Sequence[Run]) -> HttpResponse:

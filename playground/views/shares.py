@@ -10,6 +10,7 @@ from django.views.decorators.http import require_GET, require_POST
 from playground.completion import CompletionRequest
 from playground.models import Comparison, Run, Share
 from playground.views import Request, membership_of
+from playground.views.apart import apart, settings_of
 
 LISTED = 200
 LIVE = "Wait until every column has ended; a link shows a finished copy."
@@ -77,6 +78,10 @@ def shared(request: Request, token: str) -> HttpResponse:
             each["asked"] = CompletionRequest(**each["request"])
         for each in columns:
             each["same"] = _prompt(each["asked"]) == _prompt(columns[0]["asked"])
+        for each, differs in zip(
+            columns, apart([settings_of(each["asked"]) for each in columns]), strict=True
+        ):
+            each["apart"] = differs
         context = {"columns": columns, "share": found, "token": token}
         if request.user.is_authenticated:
             context["copy"] = f"{reverse('compose')}?shared={token}"

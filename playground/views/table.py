@@ -16,6 +16,7 @@ from playground.plan import prompts_of
 from playground.probabilities import visible
 from playground.tables import csv_of
 from playground.views import Request
+from playground.views.apart import apart_in
 from playground.views.grid import Pair, newest
 from playground.views.selection import noticed
 
@@ -73,7 +74,9 @@ def table_of(
     lines: dict[Any, Line] = {}
     heads: dict[Head, None] = {}
     names: list[str] = list(axes.get("names", [])) if rows else []
-    for run in newest(runs):
+    kept = newest(runs)
+    differ = apart_in(comparison, kept)
+    for run in kept:
         place = run.place
         asked = run.request_value()
         prompts = asked.prompt if prompts_of(asked) > 1 else None
@@ -82,10 +85,11 @@ def table_of(
         for at, number, answer in _answers(run, asked, tokens, merge):
             key = (place.row or 0, at)
             if key not in lines:
-                own = tuple(values.get(name, "") for name in names)
+                given = tuple(values.get(name, "") for name in names)
                 said = (str(prompts[at]),) if prompts else ()
-                lines[key] = Line(0, own + said)
-            head = Head(run.letter, tuple(place.values.items()), number)
+                lines[key] = Line(0, given + said)
+            own = differ[run.column].words if run.column in differ else []
+            head = Head(run.letter, (*own, *place.values.items()), number)
             heads[head] = None
             lines[key].answers[head] = answer
     ordered = [lines[key] for key in sorted(lines)]

@@ -143,6 +143,8 @@ def test_one_column_runs_again_and_the_others_stay(
     for at in range(3):
         finished(outputs(page).nth(at))
     before = [each.get_attribute("data-run") for each in outputs(page).all()]
+    heads = page.locator("#outputs .apart")
+    expect(heads.filter(visible=True)).to_have_count(0)  # nothing differs yet
     page.get_by_role("button", name="Edit column B").click()
     box(page, "temperature").fill("0.6")
     fake.reply_with(words(2, None))
@@ -151,11 +153,14 @@ def test_one_column_runs_again_and_the_others_stay(
     expect(again).not_to_have_id(f"run-{before[1]}")
     finished(again)
     assert text_of(again) == "w0 w1 "
+    settings = ["temperature not sent", "temperature 0.6", "temperature not sent"]
+    expect(heads).to_have_text(settings, use_inner_text=True)
     after = [each.get_attribute("data-run") for each in outputs(page).all()]
     assert (after[0], after[2]) == (before[0], before[2])
     assert len(fake.posts) == 4
     assert fake.posts[3].json["temperature"] == 0.6
     page.reload()
+    expect(heads).to_have_text(settings, use_inner_text=True)
     assert [each.get_attribute("data-run") for each in outputs(page).all()] == after
     expect(again).to_contain_text("w0 w1")
     again.get_by_role("link", name="The earlier run of column B").click()
