@@ -496,6 +496,44 @@ def test_an_output_that_names_its_model_sets_the_vote_aside(
     assert aside(bob) == {"named"}
 
 
+def notice_of(html: str) -> str:
+    """What the page says of this vote before it is given, without its markup."""
+    found = re.search("data-ballot-aside>(.*?)</div>", html)
+    return re.sub("<[^>]+>", "", found[1]) if found else ""
+
+
+def test_a_judge_is_told_beforehand_that_a_vote_will_be_set_aside(
+    client: Client, panel: Panel, runs: list[Run], alice: User, bob: User
+) -> None:
+    """In the same words for who wrote a run and for who has seen one: several rounds that gave
+    different reasons could tell whose text is whose."""
+    client.force_login(alice)
+    as_author = page_of(client, panel)
+    client.force_login(bob)
+    fresh = page_of(client, panel)
+    for run in runs:
+        client.get(reverse("run", args=[run.pk]))
+    as_reader = page_of(client, panel)
+    assert "you started one of its runs or have seen one" in notice_of(as_author)
+    assert notice_of(as_reader) == notice_of(as_author)
+    assert notice_of(fresh) == ""
+    for html in (fresh, as_author, as_reader):
+        assert "A vote is set aside" in html  # the rule stands there for everybody
+        assert not any(name in html for name in NAMES)
+    vote(client, panel, "g")
+    assert notice_of(page_of(client, panel)) == notice_of(as_author)
+
+
+def test_who_has_judged_all_is_told_how_many_votes_do_not_count(
+    judge: Client, panel: Panel
+) -> None:
+    vote(judge, panel, "g")
+    assert "because a text gives its model away" in notice_of(page_of(judge, panel))
+    for value in ("1", "2"):
+        vote(judge, panel, value)
+    assert "1 of them is set aside and does not count" in page_of(judge, panel)
+
+
 def test_the_same_page_twice_notes_it_once(judge: Client, runs: list[Run], bob: User) -> None:
     address = reverse("run", args=[runs[0].pk])
     judge.get(address)
@@ -536,9 +574,26 @@ def test_the_result_counts_only_votes_that_count(
     assert first["strength"][0] == pytest.approx(0.75, abs=1e-6)
     assert answer.context["agreement"]["share"][0] == 0.5
     [aside_row] = answer.context["aside"]
-    assert (aside_row["judge"].name, len(aside_row["values"])) == ("alice", 2)
+    assert (aside_row["judge"].name, aside_row["count"]) == ("alice", 2)
     assert [each["position"] for each in answer.context["divided"]] == [2]
     assert reverse("panel_round", args=[panel.pk, 2]) in answer.content.decode()
+
+
+def test_the_result_says_what_the_votes_that_were_set_aside_said(
+    client: Client, together: Panel, alice: User, bob: User
+) -> None:
+    decide(together, alice, ["c", "a", "tie", "c"], aside="author")
+    decide(together, bob, ["bad", "bad", "skip", "b"], aside="seen")
+    answer = result_of(client, together, bob)
+    wanted = ("preferred", "ties", "bad")
+    said = {row["judge"].name: [row[key] for key in wanted] for row in answer.context["aside"]}
+    assert said == {
+        "alice": [[("three-7b · fake", 2), ("one-7b · fake", 1)], 1, 0],
+        "bob": [[("two-7b · fake", 1)], 0, 2],
+    }
+    shown = answer.content.decode().partition('id="aside-title"')[2].partition("</section>")[0]
+    for words in ('three-7b · fake <span class="tr">2<', 'tie <span class="tr">1<', "all bad"):
+        assert words in shown
 
 
 def test_the_pair_that_divides_shows_names_and_votes(

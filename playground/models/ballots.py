@@ -152,7 +152,7 @@ class Ballot(models.Model):
             value = self.order[int(value) - 1]
         self.value = value
         self.voted_at = timezone.now() if value else None
-        self.aside = self._aside(user) if value in self.COUNTED else ""
+        self.aside = self.set_aside(user) if value in self.COUNTED else ""
         self.save(update_fields=["value", "voted_at", "aside"])
         return True
 
@@ -174,7 +174,8 @@ class Ballot(models.Model):
             self.note = kept
             self.save(update_fields=["note"])
 
-    def _aside(self, user: User) -> str:
+    def set_aside(self, user: User) -> str:
+        """Why a vote of theirs given now does not count; "" where it does. Two queries."""
         runs = Run.objects.filter(pk__in=self.round.run_ids)
         if runs.filter(author=user).exists():
             return str(self.Aside.AUTHOR)

@@ -52,10 +52,14 @@ def judged(
         "total": total,
         "done": total - left,
         "ballot": ballot,
+        "aside": ballots.exclude(aside="").count(),
     }
     if ballot is not None:
         shown = ballot.shown
+        aside = ballot.set_aside(judge.user) if judge.user else ""
         context |= {
+            # Not which of the two reasons: over several rounds that could tell whose text is whose.
+            "known": aside in (Ballot.Aside.AUTHOR, Ballot.Aside.SEEN),
             "number": ballots.filter(place__lt=ballot.place).count() + 1,
             "prompt": shown[0].run.request_value().prompt_text(),
             "outputs": [

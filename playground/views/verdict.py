@@ -45,7 +45,7 @@ def result(request: Request, pk: int) -> HttpResponse:
     names = list(dict.fromkeys(e.contestant for r in rounds.values() for e in r.entries))
     context |= {"names": names, "votes": len(votes), "rounds": len(rounds)}
     context |= {"prompts": len({each.entries[0].prompt for each in rounds.values()})}
-    context |= {"aside": _aside(found, membership), "judges": judges_of(found)}
+    context |= {"aside": _aside(found, membership, rounds), "judges": judges_of(found)}
     rows = [row_of(vote, rounds[vote.round.position], names) for vote in votes]
     try:
         made = figures(len(names), rows)
@@ -76,13 +76,30 @@ def row_of(vote: Ballot, one: Round, names: Sequence[str]) -> list[Any]:
     return [one.position, vote.judge_id, [names.index(e.contestant) for e in one.entries], value]
 
 
-def _aside(found: Panel, membership: Membership) -> list[dict[str, Any]]:
-    """Votes that do not count, by judge and reason."""
+def _aside(found: Panel, membership: Membership, rounds: dict[int, Round]) -> list[dict[str, Any]]:
+    """Votes that do not count, by judge and reason: how many, and what they said."""
     votes = votes_of(found, membership, counted=False).order_by("judge", "aside", "pk")
-    return [
-        {"judge": judge, "why": Ballot.Aside(why).label, "values": list(values)}
-        for (judge, why), values in groupby(votes, key=lambda each: (each.judge, each.aside))
-    ]
+    rows = []
+    for (judge, why), group in groupby(votes, key=lambda each: (each.judge, each.aside)):
+        said = Counter(preferred_of(each, rounds[each.round.position]) for each in group)
+        rows.append(
+            {
+                "judge": judge,
+                "why": Ballot.Aside(why).label,
+                "count": said.total(),
+                "ties": said.pop(Ballot.Value.TIE, 0),
+                "bad": said.pop(Ballot.Value.BAD, 0),
+                "preferred": said.most_common(),
+            }
+        )
+    return rows
+
+
+def preferred_of(vote: Ballot, one: Round) -> str:
+    """The contestant that was voted for, or what was said instead of one."""
+    if vote.value in LETTERS:
+        return one.entries[LETTERS.index(vote.value)].contestant
+    return vote.value
 
 
 def ranking_of(names: Sequence[str], made: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

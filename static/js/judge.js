@@ -21,7 +21,8 @@
   document.addEventListener("htmx:afterSwap", (event) => {
     if (event.target.id !== "ballot" && !event.target.querySelector?.("#ballot")) return;
     const head = document.querySelector("[data-ballot-title]");
-    if (head) window.playground.announce(head.textContent);
+    const aside = document.querySelector("[data-ballot-aside]");
+    if (head) window.playground.announce([head, aside].map((each) => each?.textContent.trim()).filter(Boolean).join(". "));
     document.querySelector(".review [data-ballot-top]")?.scrollIntoView({ block: "nearest" });
   });
 })();

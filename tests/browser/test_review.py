@@ -243,6 +243,8 @@ def test_a_blind_panel_with_two_judges_by_keyboard_alone(
     for said in ("true", "false"):
         first.keyboard.press("g")
         expect(named).to_have_attribute("aria-pressed", said)
+        told = expect(first.locator("#announce"))
+        told.to_have_text(re.compile("gives its model away" if said == "true" else "Pair 1 of 4$"))
     judge_all(first, "LLL-")
     first.keyboard.press("u")
     expect(first.locator("[data-ballot-title]")).to_have_text("Pair 4 of 4")
