@@ -167,6 +167,39 @@ def test_a_name_or_password_that_will_not_do_gets_a_sentence(
     assert made.used == 0
 
 
+FAULTS = ("too similar", "too short", "match", "taken")
+
+
+def test_all_faults_are_named_at_once(alice: User, team: Team) -> None:
+    _, address = link(team, alice)
+    page = join(address, "alice", "alice1", "alice2").content.decode()
+    assert [said for said in FAULTS if said not in page] == []
+    page = join(address, "rosa", "123456", "").content.decode()
+    assert all(said in page for said in ("too short", "too common", "entirely numeric"))
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ({"password1": ""}, []),
+        ({"password1": GOOD}, []),
+        ({"password1": "rosa1"}, ["too similar", "too short"]),
+        ({"password1": "rosa1", "password2": "rosa2"}, ["too similar", "too short", "match"]),
+    ],
+)
+def test_a_password_is_checked_while_it_is_typed_and_nobody_joins(
+    alice: User, team: Team, typed: dict[str, str], said: list[str]
+) -> None:
+    _, address = link(team, alice)
+    answer = Client().post(address, {"username": "rosa", "check": "1", "password2": "", **typed})
+    page = answer.content.decode()
+    assert answer.status_code == 200
+    assert page.count("field__error") == len(said)
+    assert all(each in page for each in said)
+    assert "no-store" in answer.headers["Cache-Control"]
+    assert not User.objects.filter(username="rosa").exists()
+
+
 def test_the_address_is_kept_to_itself(alice: User, team: Team) -> None:
     _, address = link(team, alice)
     answer = Client().get(address)

@@ -165,6 +165,17 @@ def test_the_list_says_how_far_one_is_in_a_few_queries(
     ]
 
 
+def test_the_list_counts_no_round_whose_runs_one_may_not_see(
+    judge: Client, panel: Panel, runs: list[Run]
+) -> None:
+    vote(judge, panel, "1")
+    [voted] = Ballot.objects.exclude(value="")
+    hidden = next(run for run in runs if run.pk in voted.round.run_ids)
+    hidden.comparison.show_to("private")
+    [listed] = judge.get(reverse("reviews")).context["panels"]
+    assert (listed["rounds"], listed["voted"]) == (1, 0)
+
+
 def test_all_outputs_of_a_prompt_stand_together_once_for_each_repetition(together: Panel) -> None:
     rounds = list(together.rounds.with_seats())
     assert [each.size for each in rounds] == [3] * 4

@@ -83,6 +83,37 @@ def test_rated_runs_can_be_left_out(page: Client, runs: list[Run], alice: User) 
     assert (first.items.count(), second.items.count()) == (2, 3)
 
 
+def test_private_and_failed_runs_are_left_out_unless_asked_for_and_the_form_says_how_many(
+    page: Client, runs: list[Run], bob: User
+) -> None:
+    failed = make_run(bob, "Failed", "half of", status="failed")
+    make_run(bob, "Stopped", "", status="cancelled")
+    stopped_late = make_run(bob, "Stopped later", "A beginning", status="cancelled")
+    silent = make_run(bob, "Silent", "")  # that nothing came is what there is to review
+    own = make_run(bob, "Own", visibility="private")
+    fields = {"kind": "queue", "whose": "team"}
+    form = page.get(reverse("review_new"), fields)
+    assert form.context["special"] == [("failed", 2, False), ("private", 1, False)]
+    said = form.content.decode()
+    assert "2 that failed or were stopped before any text" in said
+    assert "1 private one: nobody but you sees or counts it" in said
+
+    def made(**ticked: str) -> set[int]:
+        page.post(reverse("review_new"), {**fields, "name": "x", **ticked})
+        return set(Queue.objects.latest("pk").items.values_list("run", flat=True))
+
+    plain = {run.pk for run in (*runs, stopped_late, silent)}
+    assert made() == plain
+    assert made(private="on") == plain | {own.pk}
+    assert len(made(failed="on") - plain) == 2
+    rows = f"run-{failed.pk},run-{own.pk}"
+    alone = page.get(reverse("review_new"), {"kind": "queue", "rows": rows})
+    assert alone.context["special"] == [("failed", 1, True), ("private", 1, True)]
+    answer = page.post(reverse("review_new"), {"kind": "queue", "rows": rows, "name": "Kept"})
+    assert answer.status_code == 422
+    assert "All of these runs are left out" in answer.content.decode()
+
+
 @pytest.mark.parametrize(
     ("fields", "said"),
     [

@@ -21,7 +21,7 @@ from playground.models import (
     User,
 )
 from playground.models.panels import MOST_RUNS, votes_asked
-from playground.models.reviews import MOST
+from playground.models.reviews import MOST, on_request
 from playground.views import Request, membership_of
 from playground.views.asked import Asked
 from playground.views.selection import ids_of, noticed, rows_of
@@ -44,11 +44,14 @@ def reviews(request: Request) -> HttpResponse:
 
 
 def _panels(user: User) -> list[dict[str, Any]]:
-    """The newest, each with how many rounds it has and how far this user is. Three queries."""
+    """The newest, each with how many rounds this user sees and how far they are. Three queries."""
     panels = list(Panel.objects.visible_to(user).select_related("author").order_by("-pk")[:SHOWN])
-    rounds = Round.objects.filter(panel__in=panels).order_by().values_list("panel")
-    counts = dict(rounds.annotate(count=Count("pk")))
-    voted = Count("ballots", filter=~Q(ballots__value=""))
+    membership = user.membership()
+    if membership is None:
+        return []
+    seen = Round.objects.visible_in(membership).filter(panel__in=panels)
+    counts = dict(seen.order_by().values_list("panel").annotate(count=Count("pk")))
+    voted = Count("ballots", filter=~Q(ballots__value="") & Q(ballots__round__in=seen))
     judges = Judge.objects.filter(panel__in=panels, user=user).annotate(voted=voted)
     own = {judge.panel_id: judge for judge in judges}
     return [
@@ -64,7 +67,8 @@ def _panels(user: User) -> list[dict[str, Any]]:
 
 def new(request: Request) -> HttpResponse:
     """Of selected `rows`, or of a search `q`, `whose`: as `kind` with a `name`; a panel `together`
-    shows all outputs of a prompt at once."""
+    shows all outputs of a prompt at once, a queue has `rated`, `failed` and `private` runs only
+    where these are ticked."""
     membership = membership_of(request)
     fields = request.POST if request.method == "POST" else request.GET
     kind = fields.get("kind", KINDS[0])
@@ -74,7 +78,6 @@ def new(request: Request) -> HttpResponse:
         raise Http404
     context: dict[str, Any] = {"kind": kind, "rows": ",".join(rows), "asked": asked}
     context["typed"] = fields.get("name", "")
-    context["rated"] = "rated" in fields or request.method != "POST"
     context["together"] = fields.get("together") == "1"
     if not rows and asked.query.problems:
         context["error"] = " ".join(each.sentence for each in asked.query.problems)
@@ -83,6 +86,12 @@ def new(request: Request) -> HttpResponse:
     context |= {"count": len(ids), "complete": complete}
     if kind == "panel":
         context["asks"] = votes_asked(ids)
+    else:
+        special = on_request(ids)
+        ticked = _ticked(ids, special) if request.method != "POST" else set(fields)
+        context["special"] = [(name, len(of), name in ticked) for name, of in special.items() if of]
+        left_out = set().union(*(of for name, of in special.items() if name not in ticked))
+        ids = [pk for pk in ids if pk not in left_out]
     if request.method != "POST":
         return render(request, "reviews/new.html", context)
     try:
@@ -91,6 +100,12 @@ def new(request: Request) -> HttpResponse:
         context["error"] = " ".join(error.messages)
         return render(request, "reviews/new.html", context, status=422)
     return redirect(made)
+
+
+def _ticked(ids: list[int], special: dict[str, set[int]]) -> set[str]:
+    """What the form begins with: rated runs, and others where there would be nothing else."""
+    plain = set(ids) - special["failed"] - special["private"]
+    return {"rated"} if plain else set(special)
 
 
 def _chosen(user: User, rows: list[str], asked: Asked, most: int) -> tuple[list[int], bool]:
@@ -108,9 +123,8 @@ def _made(membership: Membership, ids: list[int], asked: Asked, typed: dict[str,
     if typed["kind"] == "panel":
         panel = Panel.objects.begin(membership, name, ids, together=typed["together"])
         return reverse("panel", args=[panel.pk])
-    if not typed["rated"]:
-        fresh = set(Run.objects.filter(pk__in=ids, rating=None).values_list("pk", flat=True))
-        ids = [pk for pk in ids if pk in fresh]
+    if typed["special"] and not ids:
+        raise ValidationError("All of these runs are left out. Tick below which it should have.")
     queue = Queue.objects.begin(membership, name, ids, asked.typed)
     return reverse("queue", args=[queue.pk])
 

@@ -5,6 +5,7 @@ from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.forms import BaseUserCreationForm
+from django.contrib.auth.password_validation import validate_password
 from django.db import transaction
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -50,6 +51,20 @@ class JoinForm(BaseUserCreationForm):
         if User.objects.filter(username__iexact=name).exists():
             raise forms.ValidationError("This user name is taken. Choose another one.")
         return name
+
+    def validate_password_for_user(self, user: User) -> None:
+        """All faults at once: of what was typed first, whatever stands in the other fields."""
+        user.username = user.username or self.data.get("username", "")
+        try:
+            validate_password(self.cleaned_data.get("password1", ""), user)
+        except forms.ValidationError as error:
+            self.add_error("password1", error)
+
+    def so_far(self) -> "JoinForm":
+        """Without the faults of fields in which nothing is typed yet."""
+        for name in [each for each in self.errors if not self.data.get(each)]:
+            del self.errors[name]
+        return self
 
 
 def invitation_address(token: str) -> str:
@@ -139,6 +154,8 @@ def join(request: Request, token: str) -> HttpResponse:
                 return _unseen(render(request, "team/gone.html", status=404))
             messages.success(request, f"You are in {found.team}, as {joined.role}.")
             return _unseen(redirect(first_page(joined)))
+        if "check" in request.POST:  # while the form is filled in
+            return _unseen(render(request, "team/_password.html", {"form": form.so_far()}))
         if form.is_valid():
             return _unseen(_joined(request, found, form))
     context["form"] = form

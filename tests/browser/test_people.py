@@ -50,8 +50,13 @@ def test_a_person_comes_in_and_guards_the_account(
     noor.goto(address)
     clean(noor)
     noor.get_by_label("User name").fill("noor")
+    noor.get_by_label("Password").fill("noor1")
+    noor.get_by_label("Password").blur()  # all that is wrong is said before anything is sent
+    expect(noor.locator("#e-password .field__error")).to_have_count(2)
     noor.get_by_label("Password").fill(FIRST)
     noor.get_by_label("The same again").fill(FIRST)
+    noor.get_by_label("The same again").blur()
+    expect(noor.locator("#e-password .field__error")).to_have_count(0)
     noor.get_by_role("button", name="Join").click()
     expect(noor.locator("body[data-role=member]")).to_be_attached()
 
