@@ -154,3 +154,40 @@ def test_as_sent_does_not_take_one_for_true(alice: User, connection: Connection)
         (connection, request_to(connection, logprobs=True)),
     )
     assert "A: 1</small>" in page(alice, "run_sent", second)
+
+
+CALL = [{"index": 0, "function": {"name": "f", "arguments": "{}"}}]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "events", "said"),
+    [
+        ("Hi", [text("Hello")], ""),
+        ("", [text(" ")], ""),
+        ("Hi", [["finish", 0, "stop", 5.0]], "The model ended without writing any text."),
+        ("Hi", [], "The model ended without writing any text."),
+        ("", [["finish", 0, "stop", 5.0]], "The prompt was empty."),
+        ("Hi", [["reasoning", 0, "Hm", [[1.0, 2]]]], "any text after its reasoning."),
+        ("Hi", [text("Hello"), ["finish", 1, "stop", 5.0]], "Without any text: choice 2."),
+        ("Hi", [["tool_call", 0, CALL, 5.0]], ""),
+    ],
+)
+def test_an_output_without_text_is_told_in_its_place(
+    prompt: str, events: list[Event], said: str, alice: User, connection: Connection
+) -> None:
+    [run] = begun(alice, (connection, request_to(connection, prompt=prompt)))
+    assert "data-silence" not in page(alice, "run", run)  # nothing can be known yet
+    html = page(alice, "run", ended(run, *events))
+    assert ("data-silence" in html) == bool(said)
+    assert said in html
+
+
+def test_the_history_says_that_a_run_has_no_text(alice: User, connection: Connection) -> None:
+    [run] = begun(alice, (connection, request_to(connection, prompt="")))
+    client = Client()
+    client.force_login(alice)
+    assert "(no text)" not in client.get(reverse("history")).content.decode()
+    ended(run, ["finish", 0, "stop", 5.0])
+    html = client.get(reverse("history")).content.decode()
+    assert "(no prompt)" in html
+    assert "(no text)" in html

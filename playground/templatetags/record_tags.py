@@ -147,6 +147,24 @@ def _kept(run: Run) -> str:
 
 
 @register.filter
+def silence(run: Run) -> str:
+    """What stands in the place of text where a completed run has none; "" where it has."""
+    if run.status != RunStatus.COMPLETED:
+        return ""
+    choices = list(run.choices.all())
+    silent = [choice for choice in choices if not choice.text and not choice.tool_calls]
+    if choices and not silent:
+        return ""
+    if len(silent) < len(choices):
+        numbers = ", ".join(str(choice.index + 1) for choice in silent)
+        return f"Without any text: choice {numbers}."
+    thought = any(choice.reasoning for choice in silent)
+    after = " after its reasoning" if thought else ""
+    empty = " The prompt was empty." if not run.request_value().prompt_text() else ""
+    return f"The model ended without writing any text{after}.{empty}"
+
+
+@register.filter
 def verdicts(run: Run) -> list[tuple[int, str]]:
     """[(choice or 0 where there is one, what breaks the schema or "")…]; [] without a schema."""
     if run.status != RunStatus.COMPLETED or "schema" not in run.request:

@@ -39,7 +39,8 @@
       showParts(element, message);
       return element;
     };
-    const render = () => list.replaceChildren(...data().map(build));
+    const none = form.querySelector("[data-no-message]");
+    const render = () => { list.replaceChildren(...data().map(build)); none.hidden = data().length > 0; };
     const at = (target) => [...list.children].indexOf(target.closest("[data-message]"));
 
     const callsError = (box, sentence) => {

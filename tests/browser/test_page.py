@@ -86,6 +86,12 @@ def test_a_run_restores_every_value_into_the_form_and_runs_again_the_same(
 def test_an_untouched_form_sends_nothing_but_the_prompt(page: Page, fake: FakeProvider) -> None:
     finished(run(page, "Say w"))
     assert json.loads(fake.posts[0].body) == {"model": "m", "prompt": "Say w", "stream": True}
+    fake.reply_with(words(0, None))
+    column = run(page, "")
+    finished(column)
+    silent = "The model ended without writing any text. The prompt was empty."
+    expect(column.locator("[data-silence]")).to_have_text(silent)
+    assert json.loads(fake.posts[1].body) == {"model": "m", "prompt": "", "stream": True}
 
 
 def test_a_set_parameter_is_marked_and_can_be_reset(page: Page, fake: FakeProvider) -> None:
