@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from django.test import Client
 
 from playground import first_steps, forms, keymap
@@ -50,6 +51,27 @@ def test_every_command_has_its_control() -> None:
     names = [command.name for command in keymap.commands()]
     assert len(set(names)) == len(names)
     assert set(names) == set(re.findall(r'data-command="([\w-]+)"', templates))
+
+
+@pytest.mark.parametrize(
+    ("typed", "named"),
+    [
+        ("invite", "Members and invitations"), ("member", "Members and invitations"),
+        ("team", "Members and invitations"), ("users", "Members and invitations"),
+        ("api key", "Connections and keys"), ("key", "Connections and keys"),
+        ("export", "Export runs"), ("backup", "Export runs"), ("download", "Export runs"),
+        ("import", "Import runs"), ("upload", "Import runs"), ("logout", "Sign out"),
+        ("log out", "Sign out"), ("dark", "Dark theme"), ("theme", "Light, dark or as the system"),
+        ("shortcuts", "Keyboard shortcuts"), ("2fa", "Two-factor login"), ("curl", "View code"),
+        ("help", "Reference of parameters"), ("cost", "Go to Stats"), ("undelete", "Trash"),
+    ],
+)  # fmt: skip
+def test_what_a_person_may_do_is_found_by_the_words_they_use(typed: str, named: str) -> None:
+    """As `static/js/palette.js` finds it: every word is part of the name or of a synonym."""
+    [command] = [each for each in keymap.commands() if each.words == named]
+    called = f"{command.words} {command.also}".lower()
+    assert all(word in called for word in typed.split())
+    assert command.also == command.also.lower()
 
 
 def test_every_icon_of_a_command_exists() -> None:

@@ -16,10 +16,11 @@
     made.append(use);
     return made;
   };
-  const option = (words, mark, end, act) => {
+  const option = (words, mark, end, act, also = "") => {
     const made = document.createElement("div"), said = document.createElement("span");
     made.className = "menu__item";
     made.setAttribute("role", "option");
+    made.dataset.also = also; // other words by which it is found
     said.className = "palette__words";
     said.textContent = words;
     made.append(icon(mark), said, ...(end ? [end] : []));
@@ -29,10 +30,10 @@
   const usable = (element) => element && !element.disabled && !element.closest("[hidden]");
   const commands = () => [...document.querySelectorAll("#keys [data-name]")].flatMap((row) => {
     const control = document.querySelector(`[data-command="${row.dataset.name}"]`), keys = row.querySelector(".keys");
-    return usable(control) ? [option(row.querySelector("dt").textContent, row.dataset.icon, keys && keys.cloneNode(true), () => control.click())] : [];
+    return usable(control) ? [option(row.querySelector("dt").textContent, row.dataset.icon, keys && keys.cloneNode(true), () => control.click(), row.dataset.also)] : [];
   });
-  const pages = () => [...document.querySelectorAll(".topnav a, #menu-user a.menu__item, #menu-team a.menu__item")]
-    .filter((link, at, all) => all.findIndex((each) => each.href === link.href) === at)
+  const row = (name) => document.querySelector(`#keys [data-name="${name}"]`);
+  const pages = () => [...document.querySelectorAll("a[data-command]")].filter((link) => !row(link.dataset.command)) // until the sheet is there
     .map((link) => option(link.firstChild.nodeType === Node.TEXT_NODE ? link.firstChild.textContent.trim() : link.textContent.trim(), "arrow-right", null, () => link.click()));
 
   const options = () => [...list.querySelectorAll("[role=option]:not([hidden])")];
@@ -45,7 +46,14 @@
   const name = () => [...list.querySelectorAll("[role=option]")].forEach((each, at) => { each.id = `palette-${at}`; each.setAttribute("aria-selected", "false"); });
   const narrow = () => {
     const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
-    list.querySelectorAll("[data-local] > *").forEach((each) => { each.hidden = !words.every((word) => each.querySelector(".palette__words").textContent.toLowerCase().includes(word)); });
+    const rank = (each) => { // what is called so first, then what is called so too; the rest is hidden
+      const called = each.querySelector(".palette__words").textContent.toLowerCase();
+      if (words.every((word) => called.includes(word))) return 0;
+      return words.every((word) => `${called} ${each.dataset.also}`.includes(word)) ? 1 : 2;
+    };
+    const local = list.querySelector("[data-local]"), ranked = [...local.children].map((each) => [rank(each), Number(each.dataset.at), each]);
+    ranked.sort((one, other) => one[0] - other[0] || one[1] - other[1]).forEach(([place, , each]) => { each.hidden = place === 2; local.append(each); });
+    name();
     mark(options()[0]);
     none.hidden = options().length > 0;
   };
@@ -69,7 +77,7 @@
     const local = document.createElement("div"), found = document.createElement("div");
     local.dataset.local = found.dataset.found = "";
     [local, found].forEach((each) => each.setAttribute("role", "presentation"));
-    const fill = () => { local.replaceChildren(...commands(), ...pages()); name(); };
+    const fill = () => { local.replaceChildren(...commands(), ...pages()); [...local.children].forEach((each, at) => { each.dataset.at = at; }); name(); };
     list.replaceChildren(local, found);
     fill();
     const sheet = playground.sheet();

@@ -31,6 +31,12 @@ def test_palette_sheet_and_jumps_lead_everywhere_by_keyboard(page: Page) -> None
     expect(search).to_be_focused()
     expect(palette.get_by_role("option", name="Add a column")).to_be_visible()
     assert not Axe().run(page).response["violations"]
+    search.fill("invite")
+    expect(palette.get_by_role("option", selected=True)).to_have_text("Members and invitations")
+    search.fill("night")
+    expect(palette.locator("[data-local] [role=option]:visible")).to_have_text(
+        ["Light, dark or as the system", "Dark theme"]
+    )
     search.fill("add col")
     expect(palette.get_by_role("option", selected=True)).to_have_text(re.compile("Add a column"))
     search.press("Enter")
