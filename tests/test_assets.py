@@ -18,8 +18,10 @@ FILES = sorted((name, parts) for each in SETS for name, parts in joined(each).it
 
 
 def asked_for() -> set[str]:
-    """Static files that templates name themselves."""
+    """Static files that templates name themselves, and style sheets their pictures."""
     found: set[str] = set()
+    for path in (ROOT / "static/css").glob("*.css"):
+        found |= set(re.findall(r'url\("\.\./(icons/[^"]+)"\)', path.read_text(encoding="utf-8")))
     for path in (ROOT / "templates").rglob("*.html"):
         found |= set(re.findall(r"static '([^']+)'", path.read_text(encoding="utf-8")))
     return found

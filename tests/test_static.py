@@ -39,3 +39,15 @@ def test_each_icon_is_on_a_page() -> None:
     # Marks of providers are put together: pm-, the provider, how far it supports something.
     ours = {name for name in names if not name.startswith("pm-")}
     assert {name for name in ours if not re.search(rf"""["'-]{name}["'\s]""", pages)} == set()
+
+
+def test_the_icons_of_the_admin_site_are_those_of_the_pages() -> None:
+    """As files of their own, because a style sheet can only show a file."""
+    sprite = (ROOT / "templates/_icons.html").read_text(encoding="utf-8")
+    files = sorted(ROOT.glob("static/icons/*.svg"))
+    assert len(files) > 3
+    for path in files:
+        drawn = re.findall(r"<svg[^>]*>(.+)</svg>", path.read_text(encoding="utf-8"))
+        assert f'<symbol id="i-{path.stem}" viewBox="0 0 16 16">{drawn[0]}</symbol>' in sprite
+    sheet = (ROOT / "static/css/admin-own.css").read_text(encoding="utf-8")
+    assert set(re.findall(r"icons/([\w-]+)\.svg", sheet)) == {path.stem for path in files}
