@@ -197,7 +197,7 @@ def test_a_run_that_has_ended_cannot_be_asked_to_stop(
 @pytest.mark.parametrize(
     ("tokens", "first", "total", "expected"),
     [(11, 1000.0, 2000.0, 10.0), (None, 1.0, 2.0, None), (0, 1.0, 2.0, None),
-     (5, None, 2.0, None), (5, 1.0, None, None), (5, 2.0, 2.0, None)],
+     (1, 1.0, 2000.0, None),      (5, None, 2.0, None), (5, 1.0, None, None), (5, 2.0, 2.0, None)],
 )  # fmt: skip
 def test_tokens_a_second_are_of_the_time_after_the_first(
     tokens: int | None, first: float | None, total: float | None, expected: float | None

@@ -42,8 +42,12 @@ class Answered(models.Model):
 
     @property
     def tokens_per_second(self) -> float | None:
-        """Of the time after the first token; None where it cannot be told."""
-        if not self.completion_tokens or self.total_ms is None or self.first_token_ms is None:
+        """Of the time after the first token; None where it cannot be told, as of one token."""
+        if (
+            (self.completion_tokens or 0) < 2
+            or self.total_ms is None
+            or self.first_token_ms is None
+        ):
             return None
         seconds = (self.total_ms - self.first_token_ms) / 1000
-        return (self.completion_tokens - 1) / seconds if seconds > 0.001 else None
+        return ((self.completion_tokens or 0) - 1) / seconds if seconds > 0.001 else None

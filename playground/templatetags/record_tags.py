@@ -147,6 +147,12 @@ def _kept(run: Run) -> str:
 
 
 @register.filter
+def elapsed(run: Run) -> int:
+    """Milliseconds since a live run was sent, or since it waits for its turn."""
+    return round(_ms(timezone.now() - (run.started_at or run.created_at)))
+
+
+@register.filter
 def silence(run: Run) -> str:
     """What stands in the place of text where a completed run has none; "" where it has."""
     if run.status != RunStatus.COMPLETED:

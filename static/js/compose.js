@@ -367,7 +367,9 @@
   const previewed = (position, most, label) => {
     panel.flush();
     const column = doc.columns[position], silent = { n: null, best_of: null, echo: null, logprobs: null, max_completion_tokens: null };
-    const values = { ...column.values, ...silent, max_tokens: String(most) };
+    const own = ["max_tokens", "max_completion_tokens"].map((path) => String(panel.value(path, position) ?? "").trim());
+    const limits = own.filter((raw) => raw !== "").map(Number).filter((limit) => limit >= 0); // below 0 means none
+    const values = { ...column.values, ...silent, max_tokens: String(Math.min(most, ...limits)) };
     return JSON.stringify({ ...doc, columns: [{ ...column, values, repeat: 1 }], labels: [label], visibility: "private", force: true });
   };
   growing = playground.growing(form, {

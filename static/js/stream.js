@@ -155,13 +155,12 @@ class Column {
     this.cell = element.classList.contains("cell"); // of a grid: small, and fetched at its end
     this.body = element.querySelector(this.cell ? ".cell__body" : ".col__body");
     this.atEnd = true;
-    this.began = performance.now();
+    this.began = performance.now() - Number(element.dataset.elapsed || 0); // its turn, or its press while it waits
     this.first = null; // ms until the first text, by the server's clock
-    this.firstAt = 0; // when it came, by ours
     this.last = 0;
     this.chunks = 0;
     this.usage = null;
-    this.sentAt = 0; // when its turn came, by ours; a cell only
+    this.sentAt = element.dataset.status === "running" ? this.began : 0; // when its turn came, by ours; a cell only
     if (!this.cell) this.body.addEventListener("scroll", () => this.scrolled(), { passive: true });
   }
 
@@ -176,12 +175,13 @@ class Column {
   }
 
   apply(kind, choice, data, at) {
+    if (this.element.dataset.status === "queued") this.status("running");
     if (kind === "text" || kind === "reasoning") {
       this.output(kind, choice).add(data);
       this.chunks += at.length;
       if (this.first === null) {
         this.first = at[0][0];
-        this.firstAt = performance.now();
+        this.began = Math.min(this.began, performance.now() - this.first);
       }
       this.last = at[at.length - 1][0];
     } else if (kind === "usage") {
@@ -189,7 +189,6 @@ class Column {
     } else if (kind === "finish") {
       this.metric("finish", data);
     }
-    if (this.element.dataset.status === "queued") this.status("running");
   }
 
   output(kind, choice) {
@@ -279,10 +278,9 @@ class Column {
       if (queued) this.element.querySelector(".waited")?.removeAttribute("hidden");
       return;
     }
-    const total = this.first + performance.now() - this.firstAt;
-    if (badge && !stopping) badge.textContent = seconds(total);
+    if (badge && !stopping) badge.textContent = seconds(elapsed);
     this.metric("first", duration(this.first));
-    this.metric("total", seconds(total));
+    this.metric("total", seconds(elapsed));
     const tokens = this.usage?.completion_tokens ?? this.chunks;
     this.metric("tokens", `${this.usage?.prompt_tokens ?? "?"} / ${this.usage ? "" : "~"}${tokens}`);
     if (this.chunks > 1 && this.last > this.first) {

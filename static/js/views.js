@@ -13,7 +13,11 @@
   /* What is remembered from another page is no reason to show that there are no probabilities. */
   const wanted = (column) => {
     const name = (state.together ? state.all : state.by[letter(column)]) || "text";
-    return name === "probabilities" && !byHand.has(letter(column)) && !("asksProbabilities" in column.dataset) ? "text" : name;
+    if (name !== "probabilities") return name;
+    if (!byHand.has(letter(column)) && !("asksProbabilities" in column.dataset)) return "text";
+    /* Nor to hide the text while it streams. */
+    column.toggleAttribute("data-held", live(column));
+    return live(column) ? "text" : name;
   };
   const live = (column) => ["queued", "running"].includes(column.dataset.status);
   const tabsOf = (column) => [...column.querySelectorAll("[data-views] [data-view]")];
@@ -70,7 +74,7 @@
   };
   const choose = (column, name, everywhere) => {
     const columns = everywhere ? [...document.querySelectorAll("[data-run]")] : [column];
-    columns.forEach((one) => { byHand.add(letter(one)); state.by[letter(one)] = name; show(one, name); });
+    columns.forEach((one) => { byHand.add(letter(one)); delete one.dataset.held; state.by[letter(one)] = name; show(one, name); });
     state.all = name;
     keep();
     if (everywhere && columns.length > 1) playground.announce(`All columns show ${name}`);
@@ -166,7 +170,7 @@
   const look = () => {
     each("[data-run]", (column) => {
       if (!tabsOf(column).length) return;
-      if (column.dataset.view === undefined || !column.querySelector(`[data-panel="${shownView(column)}"]:not([hidden])`)) show(column, wanted(column));
+      if (column.dataset.view === undefined || !column.querySelector(`[data-panel="${shownView(column)}"]:not([hidden])`) || ("held" in column.dataset && !live(column))) show(column, wanted(column));
       else if (column.querySelector("[data-panel][data-asked]")) seen.observe(column);
       const given = column.querySelector("[data-given]");
       if (state.given && !given) seen.observe(column);

@@ -98,6 +98,11 @@ def test_a_ghost_shows_the_next_tokens_before_they_are_taken(
     expect(ghost.locator("[data-ghost-text]")).to_have_text(ANSWER)
     asked = fake.posts[-1].json
     assert (asked["prompt"], asked["max_tokens"], asked["temperature"]) == ("Once", 16, 0)
+    prompt(page).press("Escape")
+    page.locator('[data-path="max_tokens"][role=group] [data-box]').first.fill("12")
+    prompt(page).press("Alt+g")
+    expect(ghost.locator("[data-ghost-text]")).to_have_text(ANSWER)
+    assert fake.posts[-1].json["max_tokens"] == 12
     [made] = server.rows(
         "SELECT r.visibility, l.name FROM playground_run r"
         " JOIN playground_runlabel rl ON rl.run_id = r.id"

@@ -1,5 +1,6 @@
 """How outputs are looked at: views, white space, the prompt, copying; by mouse and by keyboard."""
 
+import re
 import threading
 from collections.abc import Callable, Iterator
 
@@ -7,7 +8,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.steps import columns, finished, run, text_of
+from tests.browser.steps import columns, finished, number, run, text_of
 from tests.fake_provider import DONE, FIN, FakeProvider, Reply, json_reply, text_event, until
 from tests.server import Server, document
 
@@ -111,7 +112,9 @@ def test_a_view_is_remembered(page: Page, fake: FakeProvider, server: Server) ->
     expect(panel(found.nth(1)).locator("h1")).to_be_visible()
 
 
-def test_a_view_of_a_live_run_grows_and_is_right_at_the_end(page: Page, fake: FakeProvider) -> None:
+def test_a_view_of_a_live_run_grows_and_is_right_at_the_end(
+    page: Page, fake: FakeProvider, server: Server
+) -> None:
     more, end = threading.Event(), threading.Event()
     fake.reply_with(
         Reply(pieces=[text_event("# One\n\n"), until(more), text_event("two\n\n"), until(end),
@@ -127,6 +130,27 @@ def test_a_view_of_a_live_run_grows_and_is_right_at_the_end(page: Page, fake: Fa
     expect(panel(column)).to_contain_text("three")
     tab(column, "Text").click()
     assert text_of(column) == "# One\n\ntwo\n\nthree"
+    # Remembered probabilities do not hide the text while it streams.
+    tab(column, "Probabilities").click()
+    number(page, "logprobs", "2")
+    end.clear()
+    likely = {"tokens": ["Four"], "token_logprobs": [-0.1], "top_logprobs": [{"Four": -0.1}]}
+    four = text_event("Four", logprobs=likely)
+    fake.reply_with(Reply(pieces=[four, until(end), FIN, DONE]))
+    column = run(page, "Then")
+    expect(panel(column)).to_contain_text("Four")
+    # The clock of a live run goes on after a reload.
+    aged = "datetime(started_at, '-100 seconds')"
+    server.rows(
+        f"UPDATE playground_run SET started_at = {aged} WHERE status = 'running' RETURNING id"
+    )
+    page.reload()
+    expect(column.locator("[data-metric=total]")).to_have_text(re.compile(r"^1\d\d\.\d s$"))
+    expect(tab(column, "Text")).to_have_attribute("aria-selected", "true")
+    expect(panel(column)).to_contain_text("Four")
+    end.set()
+    finished(column)
+    expect(tab(column, "Probabilities")).to_have_attribute("aria-selected", "true")
 
 
 ODD = " a  b\tc\u00a0d\u200b\r\n<|im_end|>\n\nזה é\n"
