@@ -27,7 +27,6 @@ from playground.runner import runner
 
 SILENT = 10.0  # seconds without a heartbeat in the database after which it is away
 PATIENCE = 3.0  # seconds for a question to the database
-LOOPBACK = ("127.0.0.1", "::1")
 DATABASE_AWAY = "The database cannot be reached."
 
 
@@ -124,7 +123,7 @@ def _may_read(request: HttpRequest) -> bool:
     # What a proxy on this machine passes on comes from loopback too, but it says so.
     forwarded = "X-Forwarded-For" in request.headers or "Forwarded" in request.headers
     named = settings.CLIENT_ADDRESS_HEADER and settings.CLIENT_ADDRESS_HEADER in request.headers
-    return request.META.get("REMOTE_ADDR") in LOOPBACK and not forwarded and not named
+    return request.META.get("REMOTE_ADDR") in settings.LOOPBACK and not forwarded and not named
 
 
 Probe = Callable[[HttpRequest], Coroutine[Any, Any, HttpResponse]]

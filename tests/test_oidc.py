@@ -97,6 +97,16 @@ def test_a_new_person_comes_in_and_comes_again(
     assert {"created", "linked a sign-in", "logged in"} <= {row["action"] for row in log}
 
 
+def test_who_only_reviews_begins_with_the_reviews(
+    server: Server, sign_in: Callable[..., httpx.Response]
+) -> None:
+    person = {"sub": "reads", "preferred_username": "rene"}
+    assert str(sign_in(**person).url) == f"{server.url}/"
+    shell(server, "Membership.objects.get(user__username='rene').become('reviewer')")
+    assert str(sign_in(**person).url) == f"{server.url}/review/"
+    assert str(sign_in("/history/", **person).url) == f"{server.url}/history/"
+
+
 def test_a_taken_name_gets_a_number(server: Server, sign_in: Callable[..., Any]) -> None:
     sign_in(sub="other", preferred_username="Admin")
     assert "Admin-2" in people(server)

@@ -1,6 +1,7 @@
 """The strip of arrivals: what is drawn, what is a stall, who may see it."""
 
 import itertools
+import re
 
 import pytest
 from django.test import Client
@@ -86,3 +87,36 @@ def test_strips_and_times_of_runs_that_one_may_see(
     assert client.get(reverse("arrivals"), query).json() == {"runs": {}}
     for ids in ("x", "-1", ",".join(["1"] * 33)):
         assert client.get(reverse("timeline"), {"ids": ids}).status_code == 404
+
+
+@pytest.mark.django_db
+def test_the_slider_reaches_the_end_of_a_run_of_a_few_milliseconds(
+    client: Client, alice: User, connection: Connection
+) -> None:
+    """Its steps are parts of its own way, not of ten milliseconds."""
+    [run] = begun(alice, (connection, request_to(connection)))
+    ended(run, timed(("one", 1.5), (" two", 9.25)))
+    client.force_login(alice)
+    html = client.get(reverse("timeline"), {"ids": run.pk}).content.decode()
+    span = re.findall(r'data-span="([^"]+)"', html)
+    assert re.findall(r'max="([^"]+)" step="any" value="([^"]+)"', html) == [(*span, *span)]
+    assert float(span[0]) >= 9.25
+
+
+@pytest.mark.django_db
+def test_the_stream_of_a_run_stands_below_its_output_and_not_among_its_facts(
+    client: Client, alice: User, connection: Connection
+) -> None:
+    [run] = begun(alice, (connection, request_to(connection)))
+    ended(run, timed(("one", 1.5), (" two", 9.25)))
+    client.force_login(alice)
+    html = client.get(reverse("run", args=[run.pk])).content.decode()
+    marks = (
+        'id="outputs"',
+        "data-timeline=",
+        'id="sent-title"',
+        'class="side"',
+        'id="facts-title"',
+    )
+    assert html.count("data-timeline=") == 1
+    assert (places := [html.index(each) for each in marks]) == sorted(places)

@@ -38,7 +38,8 @@ except ValueError as error:
     ) from error
 
 DEBUG = flag("DEBUG", False)
-HOST = text("HOST", "127.0.0.1")
+LOOPBACK = ("127.0.0.1", "::1")  # this machine, as it calls itself
+HOST = text("HOST", LOOPBACK[0])
 PORT = number("PORT", 8000, 1, 65535)
 
 
@@ -47,7 +48,7 @@ _public = urlsplit(PUBLIC_URL)
 _hostname = _public.hostname or ""
 ALLOWED_HOSTS = [f"[{_hostname}]" if ":" in _hostname else _hostname]
 if not text("PUBLIC_URL"):
-    ALLOWED_HOSTS += ["localhost", "127.0.0.1", "[::1]"]
+    ALLOWED_HOSTS += ["localhost", *(f"[{each}]" if ":" in each else each for each in LOOPBACK)]
     if HOST in EVERYWHERE:
         ALLOWED_HOSTS += own_addresses()
 _port = "" if _public.port is None else f":{_public.port}"

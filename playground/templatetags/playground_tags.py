@@ -121,7 +121,7 @@ def around(name: str, prefix: str) -> tuple[str, str]:
 def only_here() -> str:
     """The port of our address where no other computer can open that; else ""."""
     ours = urlsplit(settings.PUBLIC_URL)
-    return str(ours.port or 80) if ours.hostname in ("localhost", "127.0.0.1", "::1") else ""
+    return str(ours.port or 80) if ours.hostname in ("localhost", *settings.LOOPBACK) else ""
 
 
 @register.simple_tag

@@ -63,6 +63,14 @@ def test_the_picture_says_what_came_when(opened: Callable[..., Page]) -> None:
     page = opened()
     expect(page.get_by_role("img", name="Column A: first at")).to_be_visible()
     expect(page.locator("[data-replay]")).to_contain_text("12 chunks")
+    at_its_end = "e => e.value === e.max"
+    slider = page.get_by_role("slider", name="Position in the stream")
+    assert slider.evaluate(at_its_end)
+    slider.press("ArrowLeft")
+    expect(replayed(page)).not_to_have_count(0)
+    slider.press("End")
+    expect(replayed(page)).to_have_count(0)
+    assert slider.evaluate(at_its_end)
     found = Axe().run(page).response["violations"]
     assert not found, [(each["id"], each["nodes"][0]["target"]) for each in found]
 
