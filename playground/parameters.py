@@ -689,6 +689,11 @@ def for_api(api: Api) -> tuple[tuple[Parameter, Support], ...]:
     return tuple((each, support) for each, support in found if support is not None)
 
 
+def common() -> list[str]:
+    """Paths of the rows in the groups that are COMMON."""
+    return [each.path for each in PARAMETERS if each.group in COMMON]
+
+
 def register(added: Parameter) -> None:
     """Adds a row at run time; ValueError if its path is taken."""
     if any(each.path == added.path for each in PARAMETERS):
@@ -733,6 +738,7 @@ SAMPLING, LENGTH, PENALTIES, OUTPUT, TOOLS, ROUTING, SAMPLERS, ADVANCED = GROUPS
     "More samplers",
     "Advanced",
 )
+COMMON = (SAMPLING, LENGTH, PENALTIES)  # what people vary: a column each in a table of runs
 
 OBJECT, STRINGS = ("object",), ("array<string>",)
 TOOL_MEMBERS = (

@@ -16,6 +16,7 @@ from django.utils import timezone
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from playground import parameters
 from playground.completion import CompletionRequest, storable
 from playground.exchange import importing, source
 from playground.exchange.exporting import Export, write_file, written
@@ -41,6 +42,7 @@ from playground.models import (
 )
 from playground.models.choices import packed
 from playground.models.pairs import set_pair
+from playground.tables import read_table
 from tests.conftest import person
 from tests.runs import make_run
 
@@ -363,6 +365,28 @@ def test_csv_has_a_row_a_choice_and_no_formula(alice: User, bob: User) -> None:
             assert not cell.lstrip(" ").startswith(("=", "+", "@", "\t", "\r", "-")), cell
     assert rows[0]["output"] == storable(ODD)
     assert rows[2]["output"] == "'=HYPERLINK(1)"
+
+
+def test_csv_has_a_column_for_each_common_parameter_beside_all_of_them(alice: User) -> None:
+    """Unset is empty; 0 and false are values; what is no text and no number is JSON."""
+    values = {
+        "temperature": 0, "top_p": 0.5, "seed": 42, "stop": ["\n", "END"],
+        "ignore_eos": False, "n": 2,
+    }  # fmt: skip
+    make_run(alice, "Hi", "Hello", values=values)
+    make_run(alice, "Hi", "Hello", values={"stop": "=1"})
+    text = exported(alice, "csv").decode()
+    first, second = csv.DictReader(io.StringIO(text[1:], newline=""))
+    said = {path: first[path] for path in parameters.common() if first[path]}
+    assert said == {
+        "temperature": "0", "top_p": "0.5", "seed": "42", "stop": '["\\n", "END"]',
+        "ignore_eos": "false",
+    }  # fmt: skip
+    assert json.loads(first["parameters"]) == values
+    assert (second["stop"], second["temperature"], second["max_tokens"]) == ("'=1", "", "")
+    assert {"max_tokens", "top_k", "presence_penalty"} <= second.keys()
+    names, rows = read_table(text)  # as rows of a prompt's variables
+    assert (len(set(names)), len(rows)) == (len(names), 2)
 
 
 def test_html_and_markdown_show_texts_as_they_are(alice: User, bob: User) -> None:

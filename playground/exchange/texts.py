@@ -19,6 +19,7 @@ from playground.exchange.record import (
     run_line,
 )
 from playground.models import Run
+from playground.parameters import common
 from playground.tables import safe
 
 BROKEN = "This export is not whole: it broke off after {} runs. {}"
@@ -82,12 +83,17 @@ COLUMNS = (
 
 
 class Csv:
-    """One row a choice, and one for a run without any. No cell is a formula."""
+    """One row a choice, and one for a run without any. No cell is a formula. After COLUMNS stands
+    one for each common parameter; `parameters` has all of them."""
 
     ending, kind = "csv", "text/csv; charset=utf-8"
 
+    def __init__(self) -> None:
+        self._common = common()
+
     def head(self) -> str:
-        return "\ufeff" + _row(COLUMNS)  # by the mark spreadsheets know that it is UTF-8
+        columns = [*COLUMNS, *self._common]
+        return "\ufeff" + _row(columns)  # by the mark spreadsheets know that it is UTF-8
 
     def run(self, run: Run) -> str:
         request = run.request_value()
@@ -119,6 +125,7 @@ class Csv:
             plain_number(run.cost),
             run.first_token_ms and round(run.first_token_ms, 1),
             run.total_ms and round(run.total_ms, 1),
+            *(_cell(parameters[path]) if path in parameters else "" for path in self._common),
         ]
         answers: list[list[Any]] = [
             [choice.index, choice.text, choice.reasoning, choice.finish_reason]
@@ -131,6 +138,12 @@ class Csv:
 
     def broken(self, runs: int, said: str) -> str:
         return _row([BROKEN.format(runs, said)])
+
+
+def _cell(value: Any) -> object:
+    """A number as a number, a text as it is, everything else as JSON."""
+    plain = isinstance(value, str | int | float) and not isinstance(value, bool)
+    return value if plain else json.dumps(value, ensure_ascii=False)
 
 
 def _row(cells: Sequence[object]) -> str:
