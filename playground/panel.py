@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from playground import parameters
+from playground.costs import LENGTHS
 from playground.documents import FOLLOWS, INITIAL
 from playground.parameters import Api, Either, Json, Kind, Option, Parameter, Status, Support
 
@@ -47,6 +48,7 @@ class Field:
     initial: str = ""  # the value that a new document starts with
     initial_with: str = ""  # only together with this path, and only where the API knows it
     follows: str = ""  # the part of the document that gives the value until somebody touches it
+    unless: str = ""  # paths that say the same, with blanks between
     example: str = ""
 
     @property
@@ -96,6 +98,7 @@ def _field(each: Parameter) -> Field:
         initial="true" if each.path in INITIAL else "",
         initial_with=INITIAL.get(each.path, ""),
         follows=FOLLOWS.get(each.path, ""),
+        unless=" ".join(path for path in LENGTHS if path != each.path and each.path in LENGTHS),
         example=_example(each.kind),
     )
 
@@ -194,6 +197,7 @@ def _entry(support: Support) -> dict[str, Any]:
         "name": support.name,
         "note": support.note,
         "default": _default(support),
+        "unset": support.unset,
         "minimum": getattr(support.kind, "minimum", None),
         "maximum": getattr(support.kind, "maximum", None),
         "above": getattr(support.kind, "exclusive_minimum", None) or None,

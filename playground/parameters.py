@@ -531,6 +531,7 @@ class Support:
     nullable: bool | None = None  # None: not established
     note: str = ""
     source: str = ""
+    unset: str = ""  # what holds where it is not sent, as far as that surprises; no sentence
 
 
 @dataclass(frozen=True)
@@ -555,9 +556,12 @@ class Parameter:
             return None
         if api.provider == "local":
             known = (self.supports.get(each) for each in LOCAL if each.operation == api.operation)
-            kind = next((support.kind for support in known if support), None)
+            like = next((support for support in known if support), None)
+            if like is None:
+                return None
             note = "Whether this backend takes it is not established."
-            return Support(UNESTABLISHED, self.path, kind, note=note) if kind else None
+            unset = OWN_DEFAULT if like.unset else ""
+            return Support(UNESTABLISHED, self.path, like.kind, note=note, unset=unset)
         like = self.supports.get(Api("ogx", "", api.operation))
         if like is None or like.status is not ACCEPTED:
             return None
@@ -596,6 +600,7 @@ SOURCES = {
 }
 TITLES = {"pulze": "Pulze", "octoai": "OctoAI", "ogx": "OGX", "llama.cpp": "llama.cpp"}
 TITLES |= {"vllm": "vLLM", "ollama": "Ollama", "lmstudio": "LM Studio"}
+OWN_DEFAULT = "the server's own default"  # of `unset`
 NOTES = {
     Status.COMING_SOON: "{} documents it as not yet available.",
     Status.FORWARDED: "{} passes it on to the model server unchanged.",
@@ -615,6 +620,7 @@ class On(NamedTuple):
     note: str
     name: str
     source: str
+    unset: str
 
     def support(self, api: Api, path: str, kind: Kind) -> Support:
         title = TITLES.get(api.dialect or api.provider, api.provider)
@@ -630,6 +636,7 @@ class On(NamedTuple):
             nullable=nullable,
             note=self.note or NOTES.get(self.status, "").format(title),
             source=self.source or SOURCES.get(api, ""),
+            unset=self.unset.format(default=self.default),
         )
 
 
@@ -654,9 +661,11 @@ def on(
     note: str = "",
     name: str = "",
     source: str = "",
+    unset: str = "",
 ) -> On:
+    """`unset` may name `{default}`."""
     each = (apis,) if isinstance(apis, Api) else apis
-    return On(each, status, kind, default, nullable, note, name, source)
+    return On(each, status, kind, default, nullable, note, name, source, unset)
 
 
 def row(
@@ -834,9 +843,14 @@ PARAMETERS: list[Parameter] = [
         on(VLLM, note="At most 64 bits; -1 means no seed.")),
     row("max_tokens", Integer(slider=(1, 4096)), LENGTH, "Max tokens",
         "The most tokens that the output may have.",
-        on((*PULZE, VLLM_CHAT, *OLLAMA, LM_STUDIO)), on(OCTOAI, kind=Integer(1), default=512),
-        on(OGX, kind=Integer(1)), on(LLAMA, default=-1, note="-1 means no limit."),
-        on(VLLM_COMPLETIONS, kind=Integer(1), default=16, note="0 is allowed only with echo.")),
+        on(PULZE, unset="the model's own default"),
+        on(OCTOAI, kind=Integer(1), default=512, unset="{default} tokens"),
+        on(OGX, kind=Integer(1), unset="the default of the server behind it"),
+        on(LLAMA, default=-1, note="-1 means no limit.", unset="no limit but the context"),
+        on(VLLM_COMPLETIONS, kind=Integer(1), default=16, note="0 is allowed only with echo.",
+           unset="{default} tokens"),
+        on(VLLM_CHAT, unset="no limit but the context"),
+        on((*OLLAMA, LM_STUDIO), unset=OWN_DEFAULT)),
     row("max_completion_tokens", Integer(slider=(1, 4096)), LENGTH, "Max completion tokens",
         "The newer name of max tokens on chat; hidden reasoning counts too.",
         on(OGX_COMPLETIONS, FORWARDED), on(OGX_CHAT, kind=Integer(1)),

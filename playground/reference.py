@@ -141,10 +141,14 @@ def _row(api: Api, support: Support) -> Row:
         null={True: "yes", False: "no", None: ""}[support.nullable],
         bounds=bounds(kind),
         default="" if support.default is None else json.dumps(support.default, ensure_ascii=False),
-        note=support.note,
+        note=" ".join(filter(None, [support.note, _unset(support)])),
         members=tuple(_member(each) for each in _members(kind)),
         sources=(support.source,) if support.source else (),
     )
+
+
+def _unset(support: Support) -> str:
+    return f"Without it: {support.unset}." if support.unset else ""
 
 
 def bounds(kind: Kind) -> str:

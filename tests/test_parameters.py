@@ -242,6 +242,34 @@ def test_a_row_can_be_written_without_helpers() -> None:
     assert replace(plain, header=True).header
 
 
+UNLIMITED = "no limit but the context"
+
+
+@pytest.mark.parametrize(
+    ("api", "unset"),
+    [
+        (Api("local", "llama.cpp", "completions"), UNLIMITED),
+        (Api("local", "llama.cpp", "chat"), UNLIMITED),
+        (Api("local", "vllm", "completions"), "16 tokens"),
+        (Api("local", "vllm", "chat"), UNLIMITED),
+        (Api("octoai", "", "chat"), "512 tokens"),
+        (Api("local", "other", "completions"), "the server's own default"),
+        (Api("local", "lmstudio", "completions"), "the server's own default"),
+    ],
+)
+def test_it_says_what_holds_without_max_tokens(api: Api, unset: str) -> None:
+    support = parameter("max_tokens").support(api)
+    assert support
+    assert support.unset == unset
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_every_api_says_what_holds_without_max_tokens(api: Api) -> None:
+    support = parameter("max_tokens").support(api)
+    assert support
+    assert support.unset
+
+
 GOOD: list[tuple[Kind, object, object]] = [
     (Integer(), "512.0", 512),
     (Integer(), " 7 ", 7),

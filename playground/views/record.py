@@ -37,7 +37,7 @@ class Sent:
     body: dict[str, Any]
     headers: list[tuple[str, str]]
     renamed: list[tuple[str, str]]  # (path, name on the wire)
-    noted: list[tuple[str, str]]  # (path, what this backend does with it)
+    noted: list[tuple[list[str], str]]  # (paths, what this backend does with them)
     left_out: list[tuple[str, str]]  # (path, why it was not sent)
     automatic: list[str]  # paths that are sent unless somebody switches them off
 
@@ -54,14 +54,22 @@ def sent(run: Run, asked: CompletionRequest) -> Sent:
         body=asked.body(),
         headers=_headers(run, asked),
         renamed=[(path, each.name) for path, each in supports.items() if each.name != path],
-        noted=[
+        noted=_noted(
             (path, each.note)
             for path, each in supports.items()
             if each.note and each.status not in quiet
-        ],
+        ),
         left_out=_left_out(run, asked),
         automatic=[path for path in asked.values if path in documents.INITIAL],
     )
+
+
+def _noted(notes: Iterator[tuple[str, str]]) -> list[tuple[list[str], str]]:
+    """Each note once, with its paths."""
+    found: dict[str, list[str]] = {}
+    for path, note in notes:
+        found.setdefault(note, []).append(path)
+    return [(paths, note) for note, paths in found.items()]
 
 
 def _headers(run: Run, asked: CompletionRequest) -> list[tuple[str, str]]:

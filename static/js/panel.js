@@ -2,7 +2,7 @@
    compose.js owns, for all columns or for one; what is unset is absent from the document. */
 (() => {
   const playground = (window.playground = window.playground || {});
-  const { TAKEN, range, outside, showMarks, notes, facts, remembered } = playground.support;
+  const { TAKEN, range, outside, showMarks, notes, without, unestablished, facts, remembered } = playground.support;
   const WHOLE = { extra_body: "extra", headers: "headers" }; // rows that are one part of the document for all columns
   const own = (object, key) => Object.prototype.hasOwnProperty.call(object, key);
 
@@ -143,6 +143,7 @@
       showMemories(element, columns);
       showState(element, path, set, overridden);
       const said = notes(columns, entries, set);
+      if (!set) said.push(...[without(...unlimited(element, columns, entries))].filter(Boolean));
       if (differs) said.push(`${scope.map((at) => `${host.columns()[at].letter}: ${isSetAt(path, at) ? brief(rawAt(path, at)) : "not sent"}`).join(", ")}.`);
       if (set && !differs && text === "" && control.dataset.control === "text") said.push("Sent as empty text.");
       if (overridden && !set && isSetAt(path, null)) said.push(`Not sent in ${scope.length > 1 ? "these columns" : "this column"}.`);
@@ -153,6 +154,12 @@
       note.textContent = said.join(" ");
       note.hidden = !said.length;
       element.querySelector("[data-facts]").textContent = facts(columns, entries);
+    };
+    /* Columns that send neither this parameter nor one that means the same. */
+    const unlimited = (element, columns, entries) => {
+      const paths = [element.dataset.path, ...(element.dataset.unless || "").split(" ").filter(Boolean)];
+      const free = columns.map((_, i) => i).filter((i) => !paths.some((each) => isSetAt(each, scope === null ? i : scope[i])));
+      return [free.map((i) => columns[i]), free.map((i) => entries[i])];
     };
     const showState = (element, path, set, overridden) => {
       const unsent = element.querySelector("[data-unsent]"), reset = element.querySelector("[data-reset]"), out = element.querySelector("[data-leave-out]");
@@ -188,7 +195,14 @@
       if (scope !== null && !scope.length) scope = null;
       scopes.show();
     };
-    const refresh = () => { showScopes(); settle(); rows.forEach(refreshRow); showGroups(); };
+    const unsure = new Set(Object.values(support).flatMap((entries) => Object.keys(entries).filter((api) => entries[api].status === "unestablished")));
+    const showUnestablished = () => {
+      const columns = host.columns(), found = columns.filter((column) => unsure.has(column.api));
+      const place = root.querySelector("[data-unestablished]");
+      place.hidden = !found.length;
+      place.textContent = found.length ? unestablished(found.length < columns.length ? found.map((column) => column.letter) : []) : "";
+    };
+    const refresh = () => { showScopes(); settle(); rows.forEach(refreshRow); showGroups(); showUnestablished(); };
     const setScope = (at) => {
       editors.forEach((editor) => editor.flush()); // what is being typed belongs to the columns it was typed for
       scope = at === null ? null : [...new Set([].concat(at))].sort((a, b) => a - b);
@@ -200,6 +214,7 @@
       settle();
       refreshRow(element);
       automatic.forEach((path) => refreshRow(row.get(path)));
+      rows.filter((each) => each.dataset.unless && each !== element).forEach(refreshRow);
       showGroups();
       host.changed();
     };

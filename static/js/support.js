@@ -40,9 +40,18 @@
     const found = new Set();
     const missing = [...new Set(columns.filter((_, i) => !entries[i]).map((column) => column.title))];
     if (missing.length && set) found.add(`Not sent to ${list(missing)}.`);
-    entries.forEach((entry) => { if (entry && entry.note && !TAKEN.includes(entry.status)) found.add(entry.note); });
+    entries.forEach((entry) => { if (entry && entry.note && ![...TAKEN, "unestablished"].includes(entry.status)) found.add(entry.note); });
     return [...found];
   };
+  /* Of a parameter that is not sent: what holds then, where the table says it. */
+  const without = (columns, entries) => {
+    const found = new Map();
+    columns.forEach((column, i) => { if (entries[i] && entries[i].unset) found.set(entries[i].unset, new Set([...(found.get(entries[i].unset) || []), column.title])); });
+    if (found.size === 1) return `Without it: ${[...found.keys()][0]}.`;
+    return found.size ? `Without it: ${[...found].map(([unset, titles]) => `${unset} (${list([...titles])})`).join("; ")}.` : "";
+  };
+  /* Said once for all rows; `letters`: of the columns whose backend it is, none where all are. */
+  const unestablished = (letters) => `${letters.length ? `Column${letters.length > 1 ? "s" : ""} ${list(letters)}: which` : "Which"} parameters the backend takes is not established. It may ignore or refuse what it does not know.`;
   const facts = (columns, entries) => [...new Set(columns.map((column, i) => {
     const entry = entries[i];
     if (!entry) return "";
@@ -53,5 +62,5 @@
   /* What a column's model did with it before. */
   const remembered = (memory, model) => `${memory.kind === "refused" ? "Refused" : "Ignored"} by ${model || "this backend"} on ${memory.seen}: ${memory.sentence}`;
 
-  playground.support = { TAKEN, range, outside, showMarks, notes, facts, remembered };
+  playground.support = { TAKEN, range, outside, showMarks, notes, without, unestablished, facts, remembered };
 })();

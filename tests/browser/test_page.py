@@ -1,6 +1,7 @@
 """What the page does beside streaming: rights, restoring, the keyboard, accessibility."""
 
 import json
+import re
 from collections.abc import Callable
 
 import pytest
@@ -107,6 +108,23 @@ def test_a_set_parameter_is_marked_and_can_be_reset(page: Page, fake: FakeProvid
     page.keyboard.press("ArrowRight")
     expect(row).to_have_attribute("data-state", "set")
     assert row.locator("[data-box]").input_value() != ""
+
+
+def test_the_form_says_what_holds_without_a_limit_and_once_what_is_not_established(
+    page: Page, server: Server
+) -> None:
+    limit = page.locator('[data-path="max_tokens"] [data-note]')
+    unsure = page.locator("[data-unestablished]")
+    expect(limit).to_have_text("Without it: no limit but the context.")
+    expect(unsure).to_be_hidden()
+    number(page, "max_completion_tokens", "9")  # which means the same
+    expect(limit).to_be_hidden()
+    dialect = "UPDATE playground_connection SET dialect = '{}' WHERE name = 'fake' RETURNING id"
+    server.rows(dialect.format("other"))
+    page.goto(server.url)
+    expect(unsure).to_have_text(re.compile("^Which parameters the backend takes"))
+    expect(page.locator("#params").get_by_text("not established")).to_have_count(1)
+    server.rows(dialect.format("llama.cpp"))
 
 
 def test_rows_of_a_closed_group_are_made_when_it_opens(page: Page, fake: FakeProvider) -> None:
