@@ -40,7 +40,9 @@ def open_webui(program: str, url: str) -> Iterator[tuple[str, int]]:
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, **SETTINGS, "OPENAI_API_BASE_URL": url, "DATA_DIR": folder}
         command = [program, "serve", "--host", "127.0.0.1", "--port", str(port)]
-        with subprocess.Popen(command, env=environment, stdout=quiet, stderr=quiet) as process:
+        with subprocess.Popen(
+            command, cwd=folder, env=environment, stdout=quiet, stderr=quiet
+        ) as process:
             try:
                 yield f"http://127.0.0.1:{port}", process.pid
             finally:
