@@ -4,6 +4,7 @@ import os
 import socket
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from django.conf import settings
@@ -16,6 +17,7 @@ from playground.models import ApiKey, Process, Run
 from playground.models.audit import acting
 from playground.models.live import LIVE
 
+FIRST_SPACE = "pid:[4026531836]"  # of process numbers: that of a machine, not of a container
 SWEEP_SECONDS = 60  # between two looks for keys whose date has come
 
 CUT_OFF = Ending(
@@ -48,10 +50,23 @@ def _portable_start(pid: int) -> str:
     return "running"
 
 
+def this_host() -> str:
+    """The name of what shares this process table. A name alone may be that of two machines, and a
+    container may have the name of its machine."""
+    parts = [socket.gethostname()]
+    with suppress(OSError):
+        parts.append(Path("/etc/machine-id").read_text(encoding="ascii").strip()[:32])
+    with suppress(OSError):
+        space = os.readlink("/proc/self/ns/pid")
+        if space != FIRST_SPACE:
+            parts.append(space)
+    return " ".join(parts)[:200]
+
+
 def this_process() -> Process:
     """A row for the running process."""
     pid = os.getpid()
-    return Process.objects.create(host=socket.gethostname(), pid=pid, started=start_time(pid))
+    return Process.objects.create(host=this_host(), pid=pid, started=start_time(pid))
 
 
 SHORT = ("pk", "comparison_id", "status")

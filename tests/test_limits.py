@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import socket
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -33,7 +32,7 @@ from playground.models import (
 from playground.models.gate import settle
 from playground.models.ledger import standings
 from playground.models.limits import UNITS, Who
-from playground.reaper import Reaper, start_time
+from playground.reaper import Reaper, start_time, this_host
 from playground.runner import Runner
 from tests.conftest import person, request_to, saved
 from tests.fake_provider import DONE, FakeProvider, Reply, error_reply, text_event
@@ -49,7 +48,7 @@ MOST = 101  # what request() reserves: one token of prompt, and max_tokens
 @pytest.fixture
 def process(db: None) -> Process:
     pid = os.getpid()
-    return Process.objects.create(host=socket.gethostname(), pid=pid, started=start_time(pid))
+    return Process.objects.create(host=this_host(), pid=pid, started=start_time(pid))
 
 
 def request(connection: Connection, **values: Any) -> CompletionRequest:

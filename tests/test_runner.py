@@ -2,11 +2,11 @@
 
 import asyncio
 import os
-import socket
 import subprocess
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,7 +19,7 @@ from playground.database import in_thread
 from playground.hub import Hub, Item
 from playground.models import Comparison, Connection, Process, Run, RunEvent, User
 from playground.providers import ProviderError
-from playground.reaper import Reaper, start_time
+from playground.reaper import Reaper, start_time, this_host
 from playground.runner import Draining, Runner
 from playground.runner import runner as the_runner
 from playground.targets import list_models
@@ -366,7 +366,7 @@ def closed(runs: list[Run]) -> bool:
 @pytest.fixture
 def me(db: None) -> Process:
     pid = os.getpid()
-    return Process.objects.create(host=socket.gethostname(), pid=pid, started=start_time(pid))
+    return Process.objects.create(host=this_host(), pid=pid, started=start_time(pid))
 
 
 def dead_pid() -> int:
@@ -400,6 +400,18 @@ def test_a_living_process_of_this_host_is_left_alone(
     mine = left_behind(alice, connection, me)
     assert Reaper(me).reap() == []
     assert all(run.live for run in runs + mine)
+
+
+def test_what_has_its_name_alone_in_common_is_not_this_host(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Two machines that were never renamed, or a container that has the name of its machine."""
+    here = this_host()
+    monkeypatch.setattr(os, "readlink", lambda path: "pid:[4026532000]")
+    assert this_host() != here
+    monkeypatch.setattr(Path, "read_text", lambda path, **options: "another machine's id")
+    assert "another machine's id" in this_host()
+    assert this_host().split()[0] == here.split()[0]
 
 
 def test_elsewhere_a_heartbeat_that_stands_still_is_a_dead_process(
