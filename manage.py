@@ -6,6 +6,7 @@ import sys
 
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import execute_from_command_line
+from django.db.utils import OperationalError
 from twisted.internet import asyncioreactor
 
 from playground import __version__
@@ -32,3 +33,7 @@ if __name__ == "__main__":
         execute_from_command_line(sys.argv)
     except ImproperlyConfigured as error:  # a sentence for whoever set the variable
         sys.exit(str(error))
+    except OperationalError as error:
+        if "--traceback" in sys.argv:
+            raise
+        sys.exit(f"The database cannot be used: {error}")

@@ -1,5 +1,5 @@
 #!/bin/sh
-# What the tests need besides Python: Chromium, PostgreSQL, Redis, nginx, faketime. As root on Debian it is installed;
+# What the tests need besides Python: Chromium, PostgreSQL, Redis, nginx, faketime, systemd-analyze. As root on Debian it is installed;
 # elsewhere a sentence says what is missing, and those tests are skipped (a failure with REQUIRE_ALL=1).
 set -eu
 
@@ -14,6 +14,7 @@ has initdb || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || packages="$
 has redis-server || packages="$packages redis-server"
 has nginx || [ -x /usr/sbin/nginx ] || packages="$packages nginx-light"
 has faketime || packages="$packages faketime"
+has systemd-analyze || packages="$packages systemd"
 [ -n "$packages" ] || exit 0
 
 if [ "$(id -u)" = 0 ] && has apt-get; then

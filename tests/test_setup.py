@@ -280,10 +280,17 @@ def test_the_login_link_is_there_before_the_first_answer(tmp_path: Path) -> None
         assert server.log.read_text().count(token) == 1
 
 
-def test_the_team_start_prints_no_link(tmp_path: Path) -> None:
-    with started(tmp_path / "data", "--no-link") as server:
-        assert "/login/" not in server.output
-        assert server.stop(signal.SIGTERM) == 0
+def test_the_team_start_prints_no_link_and_tells_systemd_how_it_is(tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
+        systemd.bind(f"\0{tmp_path}")
+        systemd.settimeout(60)
+        listening = {"NOTIFY_SOCKET": f"@{tmp_path}", "DRAIN_SECONDS": "100"}
+        with started(tmp_path / "data", "--no-link", **listening) as server:
+            assert "/login/" not in server.output
+            assert systemd.recv(1000).startswith(b"READY=1\n")
+            assert server.stop(signal.SIGTERM) == 0
+        said = systemd.recv(1000).decode().splitlines()
+        assert said[:2] == ["STOPPING=1", "EXTEND_TIMEOUT_USEC=135000000"]
 
 
 def test_a_second_start_keeps_what_is_there(tmp_path: Path) -> None:
@@ -311,6 +318,14 @@ def test_a_command_knows_where_the_server_was_started(tmp_path: Path) -> None:
                 capture_output=True, text=True, check=True,
             ).stdout  # fmt: skip
             assert f"Open http://127.0.0.1:{env.get('PORT', server.port)}/login/" in said
+
+
+def test_a_database_that_cannot_be_used_is_said_in_a_sentence(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "manage.py", "login_link", "admin"], cwd=ROOT, env=environment(tmp_path),
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert the_sentence(done).startswith("The database cannot be used: no such table")
 
 
 def test_login_link_says_that_a_user_does_not_exist(tmp_path: Path) -> None:

@@ -34,6 +34,7 @@ from playground.embedded import (
     is_installed,
     locked,
 )
+from playground.management import supervisor
 from playground.management.commands.login_link import login_line
 from playground.management.database import prepare_database
 from playground.management.served import remember
@@ -186,6 +187,7 @@ class Serving:
         gc.set_threshold(20_000, 20, 20)
         for number in (signal.SIGINT, signal.SIGTERM):
             self.loop.add_signal_handler(number, self.signalled)
+        supervisor.ready()
 
     def signalled(self) -> None:
         """The first signal lets runs finish for DRAIN_SECONDS; a second one does not wait."""
@@ -207,6 +209,8 @@ class Serving:
 
     async def stop(self, seconds: float) -> None:
         self.upkeep.cancel()
+        longest = seconds + FLUSH_SECONDS + END_SECONDS
+        supervisor.stopping(longest, "Lets running requests end, then stops")
         try:
             async with asyncio.timeout(seconds + FLUSH_SECONDS):
                 if await runner.has_company():
