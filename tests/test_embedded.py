@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from playground.embedded import address, ensure_model, locked, model_file, status
+from playground.embedded.backend import why
 
 WEIGHTS = b"GGUF" + bytes(10_000)
 
@@ -54,6 +55,13 @@ def test_it_says_what_a_process_without_a_port_does(data_dir: Path, doing: str) 
     write_state(data_dir, status=doing)
     assert status(data_dir) == doing
     assert address(data_dir) is None
+
+
+def test_it_names_the_library_that_a_bare_debian_lacks(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    assert why(log) == f"{log} says why."
+    log.write_text("ImportError: libgomp.so.1: cannot open shared object file\n")
+    assert "sudo apt install libgomp1" in why(log)
 
 
 def test_it_survives_a_half_written_state(data_dir: Path) -> None:

@@ -46,6 +46,14 @@ def is_installed() -> bool:
     return importlib.util.find_spec("xllamacpp") is not None
 
 
+def why(log: Path) -> str:
+    """Why it did not start, as far as that is known."""
+    with suppress(OSError):
+        if "libgomp.so" in log.read_text(encoding="utf-8", errors="replace")[-4000:]:
+            return "It needs the library libgomp; on Debian and Ubuntu: sudo apt install libgomp1"
+    return f"{log} says why."
+
+
 class EmbeddedBackend:
     """Starts or shares the llama.cpp process of `data_dir`, while acquired."""
 
@@ -150,7 +158,7 @@ class EmbeddedBackend:
                 if died or self._releasing.is_set() or time.monotonic() > deadline:
                     self._stop(signal.SIGKILL)
                     raise EmbeddedError(
-                        f"The embedded model did not start; {self.folder / 'log'} says why."
+                        f"The embedded model did not start. {why(self.folder / 'log')}"
                     )
                 time.sleep(0.05)
 
