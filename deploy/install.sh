@@ -9,7 +9,7 @@
 #
 #   --public-url URL      the address that browsers use; needed the first time
 #   --processes N         server processes (2)
-#   --first-port P        the first one's port on loopback (8001)
+#   --first-port P        the first one's port (8001)
 #   --certificate, --key  files for TLS; without them nginx speaks plain HTTP
 #   --database-url URL    a PostgreSQL database that is there; without it, a local one is made
 #   --redis-url URL       (redis://127.0.0.1:6379/0)
@@ -18,13 +18,17 @@
 #   --no-packages         install no Debian packages
 #   --no-systemd          write the units and start nothing
 #   --no-nginx            write no nginx site
+#
+# These are remembered for the next time: processes, first port, user, databases, nginx or not.
+#
 #   --container           program and environment only, for an image: no services, no secrets
 set -eu
 umask 022
 
-public_url="" processes=2 first_port=8001 certificate="" key="" database_url=""
-redis_url=redis://127.0.0.1:6379/0 user=playground prefix=""
-packages=1 systemd=1 nginx=1 container=""
+public_url="" processes="" first_port="" certificate="" key="" database_url=""
+redis_url="" user="" prefix=""
+packages=1 systemd=1 nginx="" container=""
+here=redis://127.0.0.1:6379/0 # the Redis that is installed with it
 
 say() { echo "· $*"; }
 fail() {
@@ -39,8 +43,8 @@ while [ $# -gt 0 ]; do
     case "$1" in
     --no-packages) packages="" ;;
     --no-systemd) systemd="" ;;
-    --no-nginx) nginx="" ;;
-    --container) container=1 systemd="" nginx="" ;;
+    --no-nginx) nginx=no ;;
+    --container) container=1 systemd="" nginx=no ;;
     --public-url | --processes | --first-port | --certificate | --key | --database-url | --redis-url | --user | --prefix)
         [ $# -ge 2 ] || fail "$1 needs a value."
         case "$1" in
@@ -64,12 +68,38 @@ while [ $# -gt 0 ]; do
     esac
     shift
 done
-number --processes "$processes"
-number --first-port "$first_port"
 
 source=$(cd "$(dirname "$0")/.." && pwd)
 app=$prefix/opt/playground etc=$prefix/etc/playground data=$prefix/var/lib/playground
-secrets=$etc/secrets
+secrets=$etc/secrets units=$prefix/etc/systemd/system
+
+# What was said the last time holds until something else is said.
+setting() { [ ! -r "$etc/playground.env" ] || sed -n "s/^$1=//p" "$etc/playground.env"; }
+remembered() { [ ! -r "$etc/install" ] || sed -n "s/^$1=//p" "$etc/install"; }
+running() { # the ports of an install that did not remember them yet
+    for each in "$units"/playground.target.wants/playground-web@*.service; do
+        [ ! -L "$each" ] || { each=${each##*@} && echo "${each%.service}"; }
+    done | sort -n
+}
+processes=${processes:-$(remembered PROCESSES)} first_port=${first_port:-$(remembered FIRST_PORT)}
+[ -n "$processes" ] || processes=$(running | grep -c . || true)
+[ "$processes" != 0 ] || processes=2
+first_port=${first_port:-$(running | head -n 1)}
+first_port=${first_port:-8001}
+user=${user:-$(remembered SERVERS_USER)}
+user=${user:-playground}
+nginx=${nginx:-$(remembered NGINX)}
+if [ "$nginx" = no ]; then nginx=""; else nginx=yes; fi
+was_redis_url=$(setting REDIS_URL)
+redis_url=${redis_url:-${was_redis_url:-$here}}
+# Whether the database is the one that this made, or will make.
+if [ -n "$database_url" ] || { [ -s "$secrets/database-url" ] && [ ! -s "$secrets/database-password" ]; }; then
+    local_database=""
+else
+    local_database=1
+fi
+number --processes "$processes"
+number --first-port "$first_port"
 root=""
 [ "$(id -u)" != 0 ] || root=1
 [ -n "$root" ] || [ -n "$prefix" ] || fail "Run this as root (sudo), or give --prefix for a trial."
@@ -93,11 +123,11 @@ fi
 has() { command -v "$1" >/dev/null 2>&1 || [ -x "/usr/sbin/$1" ]; }
 
 install_packages() {
-    wanted="python3-venv ca-certificates"
+    wanted="python3-venv ca-certificates libgomp1" # the last one is for the embedded model
     if [ -z "$container" ]; then
         has runuser || wanted="$wanted util-linux"
-        [ -n "$database_url" ] || wanted="$wanted postgresql"
-        [ "$redis_url" != redis://127.0.0.1:6379/0 ] || wanted="$wanted redis-server"
+        [ -z "$local_database" ] || wanted="$wanted postgresql"
+        [ "$redis_url" != "$here" ] || wanted="$wanted redis-server"
         [ -z "$nginx" ] || has nginx || wanted="$wanted nginx-light"
     fi
     missing=""
@@ -143,6 +173,8 @@ for each in CHANGELOG.md LICENSE README.md manage.py pyproject.toml requirements
     cp -R "$source/$each" "$release/"
 done
 find "$release" -name __pycache__ -type d -prune -exec rm -rf {} +
+# A checkout made with a strict umask would be closed to the servers' user.
+chmod -R u=rwX,go=rX "$release"
 
 lock=requirements.lock
 if [ -f "$etc/playground.env" ] && grep -q '^OIDC_ISSUER=..*' "$etc/playground.env"; then
@@ -179,8 +211,22 @@ as_postgres() {
     if [ -n "$root" ]; then runuser -u postgres -- psql -v ON_ERROR_STOP=1 -qtA "$@"; else psql -v ON_ERROR_STOP=1 -qtA "$@"; fi
 }
 
+change_setting() { # change_setting NAME VALUE: in the settings that are there
+    [ "$(setting "$1")" != "$2" ] || return 0
+    say "Setting $1 in $etc/playground.env"
+    NAME=$1 VALUE=$2 awk '
+        index($0, ENVIRON["NAME"] "=") == 1 { $0 = ENVIRON["NAME"] "=" ENVIRON["VALUE"]; found = 1 }
+        { print }
+        END { if (!found) print ENVIRON["NAME"] "=" ENVIRON["VALUE"] }
+    ' "$etc/playground.env" >"$etc/playground.env.new"
+    own 640 "$etc/playground.env.new"
+    mv "$etc/playground.env.new" "$etc/playground.env"
+}
+
 make_database() {
     host=${PGHOST:-127.0.0.1} port=${PGPORT:-5432}
+    (cd / && as_postgres -d postgres -c "SELECT" >/dev/null) ||
+        fail "PostgreSQL does not answer on this machine; pg_lsclusters and journalctl -u 'postgresql@*' say more."
     make_secret database-password 24
     password=$(cat "$secrets/database-password")
     if [ "$(cd / && as_postgres -d postgres -c "SELECT 1 FROM pg_roles WHERE rolname = 'playground'")" != 1 ]; then
@@ -223,12 +269,19 @@ LOG_FORMAT=json
 # 1 brings a small model to try with; it is downloaded once and takes 100 MB.
 EMBEDDED=0
 END
-    elif [ -n "$public_url" ] && ! grep -qxF "PUBLIC_URL=$public_url" "$etc/playground.env"; then
-        say "Setting PUBLIC_URL to $public_url in $etc/playground.env"
-        sed -i "s|^PUBLIC_URL=.*|PUBLIC_URL=$public_url|" "$etc/playground.env"
+    else
+        [ -z "$public_url" ] || change_setting PUBLIC_URL "$public_url"
+        change_setting REDIS_URL "$redis_url"
     fi
-    own 640 "$etc/playground.env"
-    public_url=$(sed -n 's/^PUBLIC_URL=//p' "$etc/playground.env")
+    cat >"$etc/install" <<END
+# What deploy/install.sh was told; the next time it does the same unless it is told otherwise.
+PROCESSES=$processes
+FIRST_PORT=$first_port
+SERVERS_USER=$user
+NGINX=${nginx:-no}
+END
+    own 640 "$etc/playground.env" "$etc/install"
+    public_url=$(setting PUBLIC_URL)
 fi
 
 # --- From here on the new version is the one that is used ---
@@ -253,13 +306,12 @@ done
 
 [ -z "$container" ] || { say "The program is in $app; start it with: playground-manage start --no-link" && exit 0; }
 
-if [ -n "$systemd" ] && [ "$redis_url" = redis://127.0.0.1:6379/0 ]; then
+if [ -n "$systemd" ] && [ "$redis_url" = "$here" ]; then
     systemctl enable --quiet --now redis-server
 fi
 say "Preparing the database and the pages"
 "$manage" prepare
 
-units=$prefix/etc/systemd/system
 mkdir -p "$units"
 for each in playground-web@.service playground.target; do
     filled "$release/deploy/systemd/$each" >"$units/$each"
@@ -268,14 +320,6 @@ done
 ports=""
 for each in $(seq "$first_port" $((first_port + processes - 1))); do ports="$ports $each"; done
 
-ready() { # ready PORT: waits until that process takes requests
-    for _ in $(seq 120); do
-        if "$release/.venv/bin/python" -c "import urllib.request as u; u.urlopen('http://127.0.0.1:$1/readyz', timeout=2)" 2>/dev/null; then return 0; fi
-        sleep 0.5
-    done
-    fail "The process on port $1 does not get ready; journalctl -u playground-web@$1 says why."
-}
-
 if [ -n "$systemd" ]; then
     systemctl daemon-reload
     systemctl enable --quiet playground.target
@@ -283,8 +327,9 @@ if [ -n "$systemd" ]; then
     for each in $ports; do
         say "Starting the process on port $each"
         systemctl enable --quiet "playground-web@$each"
-        systemctl restart "playground-web@$each"
-        ready "$each"
+        # It returns once that process takes requests.
+        systemctl restart "playground-web@$each" ||
+            fail "The process on port $each did not start; journalctl -u playground-web@$each says why."
     done
     systemctl start playground.target
     for unit in $(systemctl list-units --plain --no-legend 'playground-web@*' | cut -d ' ' -f 1); do

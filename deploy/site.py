@@ -13,33 +13,46 @@ from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
 TEMPLATE = Path(__file__).with_name("nginx.conf")
-TLS = """listen {port} ssl http2;
+TLS = """listen {port} ssl http2;{also}
     server_name {host};
     ssl_certificate {certificate};
     ssl_certificate_key {key};
     ssl_protocols TLSv1.2 TLSv1.3;
     ssl_session_cache shared:playground:1m;
     ssl_session_timeout 1h;"""
-PLAIN = """listen {port};
+PLAIN = """listen {port};{also}
     server_name {host};"""
 REDIRECT = """
 server {{
-    listen 80;
+    listen 80;{also}
     server_name {host};
     return 301 https://$host{port}$request_uri;
 }}
 """
 
 
+def also(port: int, how: str = "") -> str:
+    """The same port by IPv6, where the machine has it: Debian's own site takes what is left."""
+    there = Path("/proc/net/if_inet6").exists()
+    return f"\n    listen [::]:{port}{how};" if there else ""
+
+
 def words(url: SplitResult, ports: list[int], certificate: str, key: str) -> dict[str, str]:
     tls = bool(certificate)
+    host = f"[{url.hostname}]" if ":" in str(url.hostname) else url.hostname
     port = (url.port or 443) if tls else (url.port or 80) if url.scheme == "http" else 80
     listen = TLS if tls else PLAIN
     return {
         "SERVERS": "\n    ".join(
             f"server 127.0.0.1:{each} max_fails=1 fail_timeout=2s;" for each in ports
         ),
-        "LISTEN": listen.format(port=port, host=url.hostname, certificate=certificate, key=key),
+        "LISTEN": listen.format(
+            port=port,
+            also=also(port, " ssl http2" if tls else ""),
+            host=host,
+            certificate=certificate,
+            key=key,
+        ),
         "LOCATION": url.path.rstrip("/") + "/",
         "SCHEME": url.scheme,
     }
@@ -51,7 +64,7 @@ def site(url: SplitResult, ports: list[int], certificate: str = "", key: str = "
         text = text.replace(f"${{PLAYGROUND_{word}}}", value)
     if certificate:
         port = f":{url.port}" if url.port else ""
-        text += REDIRECT.format(host=url.hostname, port=port)
+        text += REDIRECT.format(host=url.hostname, port=port, also=also(80))
     return text
 
 

@@ -1,4 +1,4 @@
-"""The files of deploy/ that no test can run here: there is no Docker engine and no systemd.
+"""The files of deploy/ that CI cannot run as a whole: it has no Docker engine and no systemd.
 
 What they name has to exist; what the image runs is run by `services/test_install.py`.
 """
@@ -129,6 +129,8 @@ def test_the_site_is_that_of_the_address(url: str, certificate: str, lines: list
     text = SITE["site"](urlsplit(url), [8001, 8002], certificate, certificate)
     assert "${" not in text.replace("${PLAYGROUND_…}", "")
     assert text.count("server 127.0.0.1:") == 2
+    by_ipv6 = len(re.findall(r"listen \[::\]:\d+", text))
+    assert by_ipv6 == len(re.findall(r"listen \d+", text)) * Path("/proc/net/if_inet6").exists()
     for line in lines:
         assert line in text
 
@@ -177,27 +179,47 @@ def test_a_unit_has_time_to_drain() -> None:
     assert "KillMode=mixed" in unit
 
 
-def test_systemd_understands_the_units(tmp_path: Path) -> None:
-    verify = shutil.which("systemd-analyze")
-    if verify is None:
-        pytest.skip("systemd-analyze is not installed.")
+def test_systemd_understands_the_units_and_finds_them_closed(tmp_path: Path) -> None:
+    analyze = shutil.which("systemd-analyze")
+    if analyze is None:
+        pytest.skip("systemd-analyze is not installed; on Debian: sudo apt install systemd")
+    words = {"@APP@": "/", "@ETC@": "/etc", "@DATA@": "/var", "@USER@": "daemon"}
     for path in (DEPLOY / "systemd").iterdir():
         text = path.read_text(encoding="utf-8")
-        for word, value in {
-            "@APP@": "/",
-            "@ETC@": "/etc",
-            "@DATA@": "/var",
-            "@USER@": "root",
-        }.items():
+        for word, value in words.items():
             text = text.replace(word, value)
         text = re.sub(r"^ExecStart=.*$", "ExecStart=/bin/true", text, flags=re.MULTILINE)
         (tmp_path / path.name.replace("@", "@8001")).write_text(text)
-    done = subprocess.run(
-        [verify, "verify", *map(str, tmp_path.iterdir())],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    wrong = [line for line in done.stderr.splitlines() if str(tmp_path) in line]
-    assert not wrong, wrong
+    for command in (["verify"], ["security", "--offline=yes", "--threshold=20", "--no-pager"]):
+        units = tmp_path.glob("*.service" if "security" in command else "*")
+        done = subprocess.run(
+            [analyze, *command, *map(str, units)], capture_output=True, text=True, check=False
+        )
+        wrong = [line for line in done.stderr.splitlines() if "playground" in line]
+        assert not wrong, wrong
+        assert done.returncode == 0 or "security" not in command, done.stdout
+
+
+def test_manage_reads_the_settings_as_systemd_does(tmp_path: Path) -> None:
+    """A password may have any sign in it; quotes around a value are none of it."""
+    python = tmp_path / "current/.venv/bin/python"
+    python.parent.mkdir(parents=True)
+    python.write_text("#!/bin/sh\nexec env -0\n")
+    python.chmod(0o755)
+    text = (DEPLOY / "manage.sh").read_text(encoding="utf-8")
+    for word, value in {"@APP@": tmp_path, "@ETC@": tmp_path, "@USER@": "root"}.items():
+        text = text.replace(word, str(value))
+    (tmp_path / "manage").write_text(text)
+    (tmp_path / "playground.env").write_text(
+        "# Settings\n\nREDIS_URL=rediss://:p$HOME&;'\"`id`(#@host/0\nOIDC_SCOPES='openid email'\n"
+        'TIME_ZONE="Europe/Berlin"\nnot a setting\nLOG_LEVEL=\nPORT=1'
+    )
+    done = subprocess.run(["sh", tmp_path / "manage"], capture_output=True, text=True, check=True)
+    found = dict(line.split("=", 1) for line in done.stdout.split("\0") if line)
+    assert found["REDIS_URL"] == "rediss://:p$HOME&;'\"`id`(#@host/0"
+    assert found["OIDC_SCOPES"] == "openid email"
+    assert found["TIME_ZONE"] == "Europe/Berlin"
+    assert (found["LOG_LEVEL"], found["PORT"]) == ("", "1")
 
 
 @pytest.mark.parametrize("script", sorted(DEPLOY.glob("*.sh")), ids=lambda path: path.name)

@@ -30,7 +30,7 @@ RUN_BY = {
     "tar ": OF_THE_DEPLOYMENT,
     "playground-manage prepare": OF_THE_DEPLOYMENT,
     "git pull": OF_THE_DEPLOYMENT,  # the upgrade after it
-    "systemctl ": "test_systemd_understands_the_units",
+    "systemctl ": "test_systemd_understands_the_units_and_finds_them_closed",
     'echo "DATABASE_PASSWORD=': NO_DOCKER,
     "docker compose": NO_DOCKER,
     "manage.py export": OF_EXPORT,

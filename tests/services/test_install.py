@@ -247,7 +247,13 @@ def test_install_back_up_lose_everything_restore_and_upgrade(installed: Install)
         assert f"PORT={installed.first + 2} " in again
         assert "Making" not in again
         assert "Writing the settings" not in again
-        assert len(list((installed.prefix / "opt/playground/releases").iterdir())) == 2
+        # What it was told last time holds, and a new address takes the place of the old one.
+        third = installed.install(
+            "--redis-url", installed.redis.url.replace("127.0.0.1", "localhost")
+        )
+        assert f"PORT={installed.first + 2} " in third
+        assert "Setting REDIS_URL" in third
+        assert len(list((installed.prefix / "opt/playground/releases").iterdir())) == 3
         assert len(list((installed.prefix / "opt/playground/venvs").iterdir())) == 1
         installed.stop()
 
