@@ -37,6 +37,8 @@ async def stream(
     await asyncio.sleep(wait)
     began = time.monotonic()
     for index in range(n):
+        if writer.is_closing():  # the run was stopped
+            return
         early = began + index / rate - time.monotonic()
         if early > 0:
             await asyncio.sleep(early)

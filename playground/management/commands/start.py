@@ -7,7 +7,6 @@ nor tells them.
 import asyncio
 import contextvars
 import errno
-import gc
 import logging
 import os
 import signal
@@ -38,7 +37,7 @@ from playground.management import supervisor
 from playground.management.commands.login_link import login_line
 from playground.management.database import prepare_database
 from playground.management.served import remember
-from playground.memory import few_arenas
+from playground.memory import few_arenas, give_back, settle
 from playground.models import first_start
 from playground.models.notices import lost_secrets
 from playground.runner import runner
@@ -181,10 +180,8 @@ class Serving:
         self.loop = asyncio.get_event_loop()
         self.loop.run_until_complete(runner.bind())
         self.upkeep = self.loop.create_task(Upkeep().run(), context=contextvars.Context())
-        # What is loaded by now stays: looking through it again and again would halt the streams.
-        gc.collect()
-        gc.freeze()
-        gc.set_threshold(20_000, 20, 20)
+        self.thrift = self.loop.create_task(give_back(), context=contextvars.Context())
+        settle()
         for number in (signal.SIGINT, signal.SIGTERM):
             self.loop.add_signal_handler(number, self.signalled)
         supervisor.ready()
@@ -209,6 +206,7 @@ class Serving:
 
     async def stop(self, seconds: float) -> None:
         self.upkeep.cancel()
+        self.thrift.cancel()
         longest = seconds + FLUSH_SECONDS + END_SECONDS
         supervisor.stopping(longest, "Lets running requests end, then stops")
         try:
