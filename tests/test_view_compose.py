@@ -8,6 +8,7 @@ import pytest
 from django.conf import LazySettings
 from django.template.loader import render_to_string
 from django.test import AsyncClient, Client
+from django.urls import reverse
 
 from playground.completion import CompletionRequest, RunStatus
 from playground.models import Choice, Comparison, Connection, Run, User
@@ -164,3 +165,21 @@ def test_a_press_shows_what_a_later_visit_would_by_few_queries(
             assert [choice.text for choice in run.choices.all()] == ["soon"] * (run == first)
     assert said(runs) == said(runs_of(alice, comparison))
     assert "soon" in said(runs)
+
+
+@pytest.mark.django_db
+def test_a_run_with_an_empty_request_breaks_neither_its_pages_nor_the_next_press(
+    client: Client, alice: User, connection: Connection
+) -> None:
+    membership = alice.membership()
+    assert membership
+    asked = CompletionRequest("local", "completions", "m", prompt="Hi")
+    odd = Comparison.objects.begin(membership, [(connection, asked)], owner=this_process())
+    Run.objects.update(request="{}", status=RunStatus.COMPLETED)
+    begun = Comparison.objects.begin(membership, [(connection, asked)], owner=this_process())
+    assert ["changed", "model", "none", "m"] in begun.change_list
+    client.force_login(alice)
+    run = odd.runs.get()
+    preview = reverse("history_preview", args=[run.pk])
+    for address in (odd.get_absolute_url(), run.get_absolute_url(), reverse("history"), preview):
+        assert client.get(address).status_code == 200
