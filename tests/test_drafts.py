@@ -75,6 +75,21 @@ def test_two_tabs_do_not_overwrite_each_other(
     assert save(client, form(connection, "Third tab, never saved"), 0).status_code == 409
 
 
+def test_what_a_page_sends_while_it_leaves_is_kept_where_another_tab_was_first(
+    client: Client, alice: User, connection: Connection
+) -> None:
+    client.force_login(alice)
+    save(client, form(connection, "First tab"))
+    for _ in range(2):
+        assert save(client, form(connection, "Second tab"), leaving="1").status_code == 409
+    kept = [json.loads(each.document)["prompt"] for each in Draft.objects.kept_by(alice)]
+    assert kept == ["Second tab"]
+    assert shown(client)["document"]["prompt"] == "First tab"
+    assert save(client, form(connection, "First tab"), leaving="1").status_code == 409
+    assert save(client, form(connection, "Third"), 1, leaving="1").json() == {"version": 2}
+    assert Draft.objects.kept_by(alice).count() == 1
+
+
 def test_looking_at_a_run_does_not_touch_the_draft(
     client: Client, alice: User, connection: Connection
 ) -> None:

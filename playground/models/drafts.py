@@ -52,6 +52,12 @@ class DraftQuerySet(models.QuerySet["Draft"]):
         found.refresh_from_db()
         return found
 
+    def set_aside(self, user: User, document: str) -> None:
+        """Among the kept drafts, unless a draft holds just this."""
+        if not self.filter(user=user, document=document).exists():
+            self.create(user=user, kept=True, document=document)
+            self._forget_the_oldest(user)
+
     def _first(
         self, user: User, page: Comparison | None, document: str, more: dict[str, Any]
     ) -> "Draft | None":

@@ -36,7 +36,10 @@ def draft(request: Request, pk: int) -> JsonResponse:
 
 @require_POST
 def save(request: Request) -> JsonResponse:
-    """`document` over `version`. 409 with what is there now where another tab was first."""
+    """`document` over `version`. 409 with what is there now where another tab was first.
+
+    `leaving`: the page goes away, so nobody can be asked; then such a document is kept.
+    """
     document = request.POST.get("document", "")
     if len(document.encode("utf-8", "surrogatepass")) > settings.MAX_BODY:
         said = TOO_BIG.format(limit=settings.MAX_BODY // 2**20)
@@ -54,6 +57,8 @@ def save(request: Request) -> JsonResponse:
         **({"ran": _comparison(request, "ran")} if "ran" in request.POST else {}),
     )
     if saved is None:
+        if request.POST.get("leaving") == "1":
+            Draft.objects.set_aside(request.user, document)
         return JsonResponse(_there(request.user, page), status=409)
     return JsonResponse({"version": saved.version})
 

@@ -75,17 +75,18 @@
     const waiting = () => {
       let found = null;
       try { found = JSON.parse(sessionStorage.getItem(COPY)); sessionStorage.removeItem(COPY); } catch { /* private mode */ }
-      const mine = found && found.user === state.user && found.page === state.page && !state.fresh;
-      return mine && state.version === found.version ? found.document : null;
+      return found && found.user === state.user && found.page === state.page && !state.fresh ? found : null;
     };
     const sorted = (value) => (value && typeof value === "object" && !Array.isArray(value) ? Object.fromEntries(Object.keys(value).sort().map((key) => [key, sorted(value[key])])) : Array.isArray(value) ? value.map(sorted) : value);
     const alike = (one, other) => JSON.stringify(sorted({ ...one, force: false })) === JSON.stringify(sorted({ ...other, force: false }));
     let copy = null;
+    /* Where another tab was first, the server puts this form among the kept drafts. */
     const leave = () => {
-      if (!pending()) return;
-      aside(text());
-      const now = text(), version = state.version + (busy ? 1 : 0);
-      send(fields(now, version), now.length < BEACON).then(async (response) => { if (response.ok) { state.version = (await response.json()).version; saved = now; keep = false; ran = null; } }).catch(() => {});
+      const now = text();
+      if (!pending() && !(stopped && now !== saved)) return;
+      aside(now);
+      const version = state.version + (busy ? 1 : 0);
+      send({ ...fields(now, version), leaving: "1" }, now.length < BEACON).then(async (response) => { if (response.ok) { state.version = (await response.json()).version; saved = now; keep = false; ran = null; } }).catch(() => {});
     };
     document.addEventListener("visibilitychange", () => { if (document.hidden && !busy) save(); });
     window.addEventListener("pagehide", leave);
@@ -148,10 +149,13 @@
       location.assign(host.compose);
     });
 
-    copy = waiting();
-    if (copy && !alike(copy, host.document())) { host.put(copy); again(); }
+    const typed = waiting();
+    const differs = typed && !alike(typed.document, host.document());
+    if (typed && typed.version === state.version) copy = typed.document;
+    if (copy && differs) { host.put(copy); again(); }
     if (state.saved_at) tell(`Saved ${time(state.saved_at)}`);
-    if (state.before) note(`Your draft of ${time(state.waiting)} is kept.`, ["Back to the draft", () => replace(state.before, "Your draft is back in the form.")]);
+    if (differs && !copy) note("Another tab has changed this form. What you typed here is kept.", ["Put it back", () => replace(typed.document, "What you typed is back in the form.")]);
+    else if (state.before) note(`Your draft of ${time(state.waiting)} is kept.`, ["Back to the draft", () => replace(state.before, "Your draft is back in the form.")]);
     else if (state.waiting) note(`Your draft of ${time(state.waiting)} is kept.`, ["Back to the draft", host.compose]);
     else if (state.other) note("The form holds what you changed after this run.", ["Show it as it was run", "?as-run"]);
     return {

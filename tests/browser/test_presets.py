@@ -243,6 +243,23 @@ def test_a_second_tab_is_told_and_nothing_is_lost(page: Page, server: Server) ->
     second.get_by_role("button", name="Drafts").click()
     second.get_by_role("button", name="The first tab too").click()
     expect(prompt(second)).to_have_value("The first tab too")
+    saved(second, "The first tab too")
+    # A reload keeps what a tab typed against the other: after it was told, and before.
+    prompt(page).fill("Typed against it")
+    note = page.locator("#draft-note")
+    expect(note).to_contain_text("changed in another tab")
+    page.reload()
+    expect(prompt(page)).to_have_value("The first tab too")
+    expect(note).to_contain_text("What you typed here is kept")
+    note.get_by_role("button", name="Put it back").click()
+    expect(prompt(page)).to_have_value("Typed against it")
+    saved(page, "Typed against it")
+    prompt(second).fill("Typed in haste")
+    second.reload()
+    expect(second.locator("#draft-note")).to_contain_text("What you typed here is kept")
+    second.close()
+    page.get_by_role("button", name="Drafts").click()
+    expect(page.get_by_role("button", name="Typed in haste")).to_be_visible()
 
 
 def test_an_opened_run_leaves_the_draft_alone(
