@@ -109,7 +109,7 @@ class CompletionRequest:
     def prompt_text(self) -> str:
         """What the reader knows the request by: the prompt, or what the messages say."""
         if self.operation == "chat":
-            return "\n".join(_content_text(message.get("content")) for message in self.messages)
+            return "\n".join(content_text(message.get("content")) for message in self.messages)
         if isinstance(self.prompt, str):
             return self.prompt
         return "\n".join(p if isinstance(p, str) else json.dumps(p) for p in self.prompt)
@@ -132,8 +132,11 @@ class CompletionRequest:
 
     @classmethod
     def from_json(cls, text: str) -> "CompletionRequest":
-        """What `to_json` wrote. A part that is missing is empty, so that one row that was written by
-        hand breaks neither its pages nor the next press of Run, which is held against it."""
+        """What `to_json` wrote.
+
+        A part that is missing is empty, so that a row that somebody wrote by hand breaks neither
+        its pages nor the next press of Run, which is held against it.
+        """
         data = {"provider": "", "operation": "completions", "model": "", **json.loads(text)}
         for name in ("messages", "labels"):
             data[name] = tuple(data.get(name, ()))
@@ -148,7 +151,7 @@ def _put(target: dict[str, Json], path: str, value: Json) -> None:
     target[last] = value
 
 
-def _content_text(content: Json) -> str:
+def content_text(content: Json) -> str:
     if isinstance(content, list):
         parts = (part.get("text", "") for part in content if isinstance(part, dict))
         return "\n".join(str(part) for part in parts)

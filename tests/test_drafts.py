@@ -10,6 +10,7 @@ from django.test import Client
 from playground.models import Comparison, Connection, Draft, User
 from playground.models.drafts import MOST_KEPT, MOST_PAGES
 from playground.reaper import this_process
+from playground.views.drafts import opening
 from tests.conftest import request_to
 from tests.server import document
 
@@ -43,6 +44,33 @@ def test_what_was_typed_is_in_the_form_again(
     found = shown(client)
     assert found["document"]["prompt"] == "Typed on"
     assert found["draft"]["version"] == 2
+
+
+SYSTEM, OLD = {"role": "system", "content": "Be terse"}, {"role": "user", "content": "First"}
+ANSWER = {"role": "assistant", "content": "Said"}
+NEW = {"role": "user", "content": [{"type": "text", "text": "Then \n this"}]}
+
+
+@pytest.mark.parametrize(
+    ("changes", "name"),
+    [
+        ({"prompt": "A  prompt"}, "A prompt"),
+        ({"mode": "messages", "messages": [SYSTEM, OLD, ANSWER, NEW]}, "Then this"),
+        ({"mode": "messages", "messages": [SYSTEM, OLD], "prompt": "Not in use"}, "First"),
+        ({"mode": "messages", "messages": [SYSTEM, {**OLD, "content": " "}, ANSWER]}, "Said"),
+        ({"mode": "messages", "messages": [SYSTEM, {**OLD, "content": ""}]}, "Be terse"),
+        ({"mode": "messages", "messages": [], "prompt": "Elsewhere"}, "Elsewhere"),
+        ({"mode": "list", "prompts": ["", "Second"], "prompt": "Not in use"}, "Second"),
+        ({"mode": "ids", "ids": "1 2"}, "1 2"),
+        ({"mode": "", "prompt": ""}, ""),
+    ],
+)
+def test_a_draft_is_named_after_what_was_written(
+    changes: dict[str, Any], name: str, connection: Connection
+) -> None:
+    made = {"prompt": "", **changes}
+    text = json.dumps(document({"connection": connection.pk}, **made))
+    assert opening(Draft(document=text)) == name
 
 
 def test_a_draft_is_of_one_person(
