@@ -34,7 +34,7 @@ def changes(before: Sequence[CompletionRequest], after: Sequence[CompletionReque
         *_prompt(old.prompt_text(), new.prompt_text()),
         *_field("model", old.model, new.model),
         *_field("provider", old.provider, new.provider),
-        *_field("mode", old.operation, new.operation),
+        *_field("operation", old.operation, new.operation),
         *_values({**old.values, **old.extra}, {**new.values, **new.extra}),
         *_field("columns", str(len(before)), str(len(after))),
     ]

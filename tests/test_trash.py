@@ -84,7 +84,7 @@ def test_what_is_deleted_can_be_restored(client: Client, bob: User, connection: 
     assert answer["HX-Redirect"] == "/history/"
     for address in (f"/comparisons/{made.pk}/", f"/runs/{made.runs.first().pk}/"):  # type: ignore[union-attr]
         assert client.get(address).status_code == 404
-    assert f"Restore Run {made.pk}" in client.get("/trash/").text
+    assert f"Restore Comparison {made.pk}" in client.get("/trash/").text
     assert client.post(f"/comparisons/{made.pk}/restore/", headers=HTMX).status_code == 200
     assert client.get(f"/comparisons/{made.pk}/").status_code == 200
     assert "The trash is empty" in client.get("/trash/").text

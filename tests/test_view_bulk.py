@@ -324,7 +324,7 @@ def test_rows_go_to_the_trash_whole_and_come_back(alice: User, bob: User) -> Non
     beside = make_run(bob, comparison=own.comparison)
     answer = triage(bob, "trash", f"run-{own.pk}", *wholes(theirs))
     assert answer.json()["said"] == (
-        f"Run {own.comparison_id} is in the trash. 1 of them is not yours to delete."
+        f"Comparison {own.comparison_id} is in the trash. 1 of them is not yours to delete."
     )
     wanted = {f"row-{wholes(own)[0]}", f"row-run-{own.pk}", f"row-run-{beside.pk}"}
     assert set(answer.json()["gone"]) == wanted

@@ -10,8 +10,9 @@ from django.template.loader import render_to_string
 from django.test import AsyncClient, Client
 from django.urls import reverse
 
+from playground.axes import Place
 from playground.completion import CompletionRequest, RunStatus
-from playground.models import Choice, Comparison, Connection, Run, User
+from playground.models import Choice, Comparison, Connection, Run, User, reruns
 from playground.reaper import this_process
 from playground.runner import Runner
 from playground.views.history import fresh
@@ -183,3 +184,32 @@ def test_a_run_with_an_empty_request_breaks_neither_its_pages_nor_the_next_press
     preview = reverse("history_preview", args=[run.pk])
     for address in (odd.get_absolute_url(), run.get_absolute_url(), reverse("history"), preview):
         assert client.get(address).status_code == 200
+
+
+@pytest.mark.django_db
+def test_one_output_is_called_a_run_and_several_a_comparison(
+    client: Client, alice: User, connection: Connection
+) -> None:
+    membership = alice.membership()
+    assert membership
+    asked = (connection, CompletionRequest("local", "completions", "m", prompt="Hi"))
+    one = Comparison.objects.begin(membership, [asked], owner=this_process())
+    two = Comparison.objects.begin(membership, [asked] * 2, owner=this_process())
+    again = reruns.join(one, membership, [asked], [Place(0)], owner=this_process())
+    assert one.title == f"Run {one.pk}"  # the run that was replaced does not count
+    assert two.title == f"Comparison {two.pk}"
+    client.force_login(alice)
+    history = client.get(reverse("history")).content.decode()
+    assert f"Select Comparison {two.pk}" in history
+    for found in (one, two):
+        page = client.get(found.get_absolute_url()).content.decode()
+        assert f"<title>{found.title} ·" in page
+        assert f"Delete {found.title}" in page
+        run = found.runs.latest("pk")
+        page = client.get(run.get_absolute_url()).content.decode()
+        assert f"<title>Run {found.pk}{run.letter} ·" in page
+        assert f">{found.title}</a>" in page
+        preview = client.get(reverse("history_preview", args=[run.pk])).content.decode()
+        assert f"<h2>{found.title}</h2>" in preview
+    alone = client.get(reverse("history_preview", args=[again[0].pk]), {"single": 1})
+    assert f"<h2>Run {one.pk}A</h2>" in alone.content.decode()

@@ -212,6 +212,16 @@ class Comparison(Named):
     def get_absolute_url(self) -> str:
         return reverse("comparison", args=[self.pk])
 
+    def called(self, several: bool) -> str:
+        """What it is to people: a run, unless it holds more than one."""
+        return f"{'Comparison' if several else 'Run'} {self.pk}"
+
+    @property
+    def title(self) -> str:
+        """As `called`; reads where its runs stand. One that was replaced does not count."""
+        places = self.runs.order_by().values_list("column", "coordinates").distinct()
+        return self.called(len(places[:2]) > 1)
+
     @property
     def axes_value(self) -> dict[str, Any]:
         return json.loads(self.axes) if self.axes else {}

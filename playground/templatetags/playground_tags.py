@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Iterable
 from datetime import date, timedelta
 from decimal import Decimal
 from functools import lru_cache
@@ -18,7 +19,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from playground import assets, panel, parameters
 from playground.costs import dollars
-from playground.models import Run
+from playground.models import Comparison, Run
 from playground.models.teams import Membership, User
 
 register = template.Library()
@@ -154,6 +155,12 @@ def status_word(status: str) -> str:
 @register.filter
 def status_icon(status: str) -> str:
     return STATUS_WORDS.get(status, ("clock", ""))[0]
+
+
+@register.filter
+def called(comparison: Comparison, runs: Iterable[Run]) -> str:
+    """`Run 3` or `Comparison 3`, by its runs at hand."""
+    return comparison.called(len({(run.column, run.coordinates) for run in runs}) > 1)
 
 
 @register.filter

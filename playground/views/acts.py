@@ -175,18 +175,16 @@ def trash(target: Target) -> Done:
         wait_for(runner.stop_all, stopping)
     Comparison.objects.stop(ids)
     Comparison.objects.move(ids, deleted_at=timezone.now())
-    what = f"Run {ids[0]} is" if len(ids) == 1 else f"{len(ids):,} comparisons are"
     left = len(target.comparisons) - len(ids)
     undo = [{"do": "restore", "row": wholes(ids)}]
-    return Done(f"{what} in the trash.{_left(left, 'to delete')}", undo, gone=ids)
+    return Done(f"{_are(ids)} in the trash.{_left(left, 'to delete')}", undo, gone=ids)
 
 
 def restore(target: Target) -> Done:
     """Out of the trash; the rows were looked for there."""
     ids = target.comparisons
     Comparison.objects.move(ids, deleted_at=None)
-    what = f"Run {ids[0]} is" if len(ids) == 1 else f"{len(ids):,} comparisons are"
-    return Done(f"{what} out of the trash.", [{"do": "trash", "row": wholes(ids)}], gone=ids)
+    return Done(f"{_are(ids)} out of the trash.", [{"do": "trash", "row": wholes(ids)}], gone=ids)
 
 
 ACTIONS: dict[str, Callable[[Target], Done]] = {
@@ -199,6 +197,13 @@ ACTIONS: dict[str, Callable[[Target], Done]] = {
     "trash": trash,
     "restore": restore,
 }
+
+
+def _are(ids: Sequence[int]) -> str:
+    """Comparisons as the beginning of a sentence."""
+    if len(ids) == 1:
+        return f"{Comparison.objects.get(pk=ids[0]).title} is"
+    return f"{len(ids):,} comparisons are"
 
 
 def wholes(ids: Iterable[int]) -> list[str]:

@@ -151,7 +151,9 @@ def tables(runs: Sequence[Run], base: Run, only: bool) -> list[dict[str, Any]]:
         Line("Model", [Cell(run.model) for run in runs]),
         Line("Connection", [Cell(run.connection_name) for run in runs]),
         Line("Backend", [Cell(backend(run)) for run in runs]),
-        Line("Kind", [Cell("chat" if run.operation == "chat" else "completion") for run in runs]),
+        Line(
+            "Operation", [Cell("chat" if run.operation == "chat" else "completion") for run in runs]
+        ),
         *settings,
     ]
     answer = [

@@ -62,6 +62,7 @@ def run(request: Request, pk: int) -> HttpResponse:
     asked = found[0].request_value()
     metadata = found[0].metadata_value
     context |= {
+        "title": found[0].comparison.title,
         "comments": Comment.objects.filter(run=found[0]).select_related("author"),
         "sent": record.sent(found[0], asked),
         "sections": record.sections(metadata),

@@ -115,9 +115,11 @@ def preview(request: Request, pk: int) -> HttpResponse:
     asked = found.request_value()
     values = {**asked.values, **asked.extra}
     noticed(request.user, runs)
+    in_rows(runs)
     starts = first_outputs([run.pk for run in runs])
     context = {
         "run": found,
+        "runs": runs,
         "single": bool(request.GET.get("single")),
         "prompt": asked.prompt_text()[:FIRST_LINES],
         "settings": [(path, value) for path, value in values.items() if path not in QUIET],

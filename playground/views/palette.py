@@ -63,10 +63,19 @@ def _comparisons(asked: Asked) -> list[dict[str, Any]]:
     if asked.query.problems:
         return []
     ids = [key.comparison for key in asked.finder.page(MOST).keys]
-    runs = Run.objects.visible_to(asked.user).filter(comparison__in=ids, position=0)
-    words = dict(runs.values_list("comparison", "prompt_preview"))
+    runs = Run.objects.visible_to(asked.user).filter(comparison__in=ids)
+    words = dict(runs.filter(position=0).values_list("comparison", "prompt_preview"))
+    several = set(runs.filter(position__gt=0).values_list("comparison", flat=True))
     found = Comparison.objects.visible_to(asked.user).defer("document", "axes").in_bulk(ids)
-    return [{"comparison": found[pk], "words": words.get(pk, "")} for pk in ids if pk in found]
+    return [
+        {
+            "comparison": found[pk],
+            "title": found[pk].called(pk in several),
+            "words": words.get(pk, ""),
+        }
+        for pk in ids
+        if pk in found
+    ]
 
 
 @require_GET

@@ -49,6 +49,12 @@ class Row:
         return f"run-{self.runs[0].pk}" if self.single else f"comparison-{self.comparison.pk}"
 
     @property
+    def title(self) -> str:
+        if self.single:
+            return f"Run {self.comparison.pk}{self.runs[0].letter}"
+        return self.comparison.called(self.count > 1)
+
+    @property
     def trashed(self) -> bool:
         return self.comparison.deleted_at is not None
 

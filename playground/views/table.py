@@ -130,6 +130,7 @@ def table(request: Request, pk: int) -> HttpResponse:
     made, tokens, merge = _made(request, found)
     context = {
         "comparison": found,
+        "title": found.title,
         "table": made,
         "lines": [(line, made.cells(line)) for line in made.lines[:MOST_LINES]],
         "tokens": tokens,

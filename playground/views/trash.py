@@ -48,7 +48,7 @@ def trash(request: Request, pk: int) -> HttpResponseBase:
     if not request.htmx:
         return redirect("trash")
     response = HttpResponse()
-    undo = {"text": f"Run {pk} is in the trash.", "url": reverse("restore", args=[pk])}
+    undo = {"text": f"{found.title} is in the trash.", "url": reverse("restore", args=[pk])}
     response["HX-Trigger"] = json.dumps({"undoable": undo})
     if not (request.htmx.target or "").startswith("comparison-"):  # its own page: it is gone now
         response["HX-Redirect"] = reverse("history")
