@@ -12,6 +12,19 @@ from playground.models import Choice, Comparison, Run, SearchText, User
 from playground.models.runs import preview
 
 
+def _comparison(user: User, visibility: str, created_at: datetime) -> Comparison:
+    membership = user.membership()
+    assert membership is not None
+    made: Comparison = Comparison.objects.create(
+        team_id=membership.team_id,
+        author=user,
+        author_name=user.get_username(),
+        visibility=visibility,
+        created_at=created_at,
+    )
+    return made
+
+
 def make_run(
     user: User,
     prompt: str = "Hi",
@@ -27,16 +40,7 @@ def make_run(
     """A completed run of the user's current team, in the search index."""
     model = fields.pop("model", "m")
     request = CompletionRequest("local", "completions", model, prompt=prompt, values=values or {})
-    membership = user.membership()
-    assert membership is not None
-    if comparison is None:
-        comparison = Comparison.objects.create(
-            team_id=membership.team_id,
-            author=user,
-            author_name=user.get_username(),
-            visibility=visibility,
-            created_at=created_at or timezone.now(),
-        )
+    comparison = comparison or _comparison(user, visibility, created_at or timezone.now())
     run = Run.objects.create(
         comparison=comparison,
         position=comparison.runs.count(),

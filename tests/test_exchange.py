@@ -69,47 +69,53 @@ def void(_: object) -> None:
     return None
 
 
+ASKED = CompletionRequest(
+    "local",
+    "chat",
+    "m",
+    dialect="vllm",
+    messages=({"role": "user", "content": "Lone \ud83d and \0 NUL"},),
+    values={"temperature": 0, "stream": True, "stop": ["\n", ""]},
+    extra={"big": 2**70, "nested": {"é": [None, 1.0, 1e16]}},
+    own_headers={"X-Secret": SECRET},
+    labels=("a",),
+)
+
+COLUMNS: dict[str, Any] = {  # of a run, each with something that a file could lose
+    "request": ASKED.to_json(),
+    "operation": "chat",
+    "dialect": "vllm",
+    "streams": True,
+    "coordinates": '{"values": {"temperature": "0"}, "row": 1}',
+    "column": 3,
+    "position": 7,
+    "error_kind": "truncated",
+    "error_message": "It broke <b>off</b>",
+    "error_status": 502,
+    "status": "failed",
+    "warnings": "one\ntwo",
+    "lessons": '[["n", "ignored", "It was \\u00fc"]]',
+    "usage": '{"prompt_tokens": 3, "total": NaN}',
+    "metadata": to_json({"id": "x", "t": 1e16, "z": [1, {}]}),
+    "prompt_tokens": 3,
+    "completion_tokens": 0,
+    "cost": Decimal("0.0000123400"),
+    "cost_is_own": True,
+    "price_input": Decimal("1.500000"),
+    "price_output": Decimal("2"),
+    "first_token_ms": 0.0,
+    "total_ms": 1234.5,
+    "starred": True,
+}
+
+
 def full(alice: User, bob: User) -> Run:
     """A run with everything on it."""
     run = make_run(alice, "=1+1", ODD, visibility="private", values={"temperature": 0.7, "n": 2})
-    asked = CompletionRequest(
-        "local",
-        "chat",
-        "m",
-        dialect="vllm",
-        messages=({"role": "user", "content": "Lone \ud83d and \0 NUL"},),
-        values={"temperature": 0, "stream": True, "stop": ["\n", ""]},
-        extra={"big": 2**70, "nested": {"é": [None, 1.0, 1e16]}},
-        own_headers={"X-Secret": SECRET},
-        labels=("a",),
-    )
     Run.objects.filter(pk=run.pk).update(
-        request=asked.to_json(),
-        operation="chat",
-        dialect="vllm",
-        streams=True,
-        coordinates='{"values": {"temperature": "0"}, "row": 1}',
-        column=3,
-        position=7,
-        error_kind="truncated",
-        error_message="It broke <b>off</b>",
-        error_status=502,
-        status="failed",
-        warnings="one\ntwo",
-        lessons='[["n", "ignored", "It was \\u00fc"]]',
-        usage='{"prompt_tokens": 3, "total": NaN}',
-        metadata=to_json({"id": "x", "t": 1e16, "z": [1, {}]}),
-        prompt_tokens=3,
-        completion_tokens=0,
-        cost=Decimal("0.0000123400"),
-        cost_is_own=True,
-        price_input=Decimal("1.500000"),
-        price_output=Decimal("2"),
-        first_token_ms=0.0,
-        total_ms=1234.5,
         started_at=run.created_at + timedelta(seconds=1),
         finished_at=run.created_at + timedelta(seconds=2),
-        starred=True,
+        **COLUMNS,
     )
     Comparison.objects.filter(pk=run.comparison_id).update(
         axes='{"fields": ["temperature"], "rows": [{"a": "b"}], "names": ["a"]}',

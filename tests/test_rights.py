@@ -367,14 +367,19 @@ class World:
         self._move(state)
         self.clients = {who: self.client(who, anew=True) for who in PEOPLE}
 
-    def _run(self, by: User) -> None:
-        made = begun(by, self.connection)
-        run = made.runs.get()
+    def _ended(self, by: User) -> Run:
+        """A run that has WORD wherever it can have it."""
+        run = begun(by, self.connection).runs.get()
         run.request = request_to(self.connection, prompt=f"Say {WORD}").to_json()
         run.prompt_preview = run.output_preview = f"Say {WORD}"
         run.save()
-        Comparison.objects.filter(pk=made.pk).update(document=f'{{"prompt": "{WORD}"}}')
+        Comparison.objects.filter(pk=run.comparison_id).update(document=f'{{"prompt": "{WORD}"}}')
         Choice.objects.create(run=run, index=0, text=f"{WORD}!", finish_reason="stop", sha256="")
+        return run
+
+    def _run(self, by: User) -> None:
+        run = self._ended(by)
+        made = run.comparison
         [label] = Label.objects.named(self.team.pk, [f"is={WORD}"])
         RunLabel.objects.put([run.pk], [label])
         Rating.objects.give(run, by, 4)
@@ -389,15 +394,6 @@ class World:
         draft = Draft.objects.create(user=by, kept=True, document="{}")
         alice = self.people["owner"]
         invitation, joining = Invitation.objects.make(self.team, alice, Membership.Role.MEMBER)
-        queue = Queue.objects.begin(membership, "To review", [run.pk])
-        panel = Panel.objects.create(team=self.team, author=by, name="Which?")
-        sides = [
-            Entry.objects.create(panel=panel, run=run, prompt=0, contestant=name) for name in "ab"
-        ]
-        one = Round.objects.create(panel=panel, position=1)
-        for place, entry in enumerate(sides):
-            Seat.objects.create(round=one, place=place, entry=entry)
-        Judge.objects.of(panel, by).reveal(by, membership)
         transfer = Transfer.objects.create(
             kind=Transfer.Kind.EXPORT,
             team=self.team,
@@ -424,11 +420,26 @@ class World:
             "invitation": invitation.pk,
             "joining": joining,
             "row": f"run-{run.pk}",
+            "transfer": transfer.pk,
+        }
+        self._reviewed(by, membership, run)
+
+    def _reviewed(self, by: User, membership: Membership, run: Run) -> None:
+        """In a queue, and in a panel whose names this person knows."""
+        queue = Queue.objects.begin(membership, "To review", [run.pk])
+        panel = Panel.objects.create(team=self.team, author=by, name="Which?")
+        sides = [
+            Entry.objects.create(panel=panel, run=run, prompt=0, contestant=name) for name in "ab"
+        ]
+        one = Round.objects.create(panel=panel, position=1)
+        for place, entry in enumerate(sides):
+            Seat.objects.create(round=one, place=place, entry=entry)
+        Judge.objects.of(panel, by).reveal(by, membership)
+        self.things |= {
             "queue": queue.pk,
             "item": (queue.pk, queue.items.get().pk),
             "panel": panel.pk,
             "round": (panel.pk, 1),
-            "transfer": transfer.pk,
         }
 
     def client(self, who: str, *, anew: bool) -> Client:

@@ -185,12 +185,7 @@ class History:
         tables: dict[Any, list[tuple[Any, ...]]],
     ) -> None:
         dice, ours, rows = self.dice, self.ours, self.rows
-        long = dice.random() < 0.001
-        output = " ".join(
-            self.words(33_000 if long else max(1, int(dice.lognormvariate(4.9, 0.6))))
-        )
-        if pk % max(1, self.runs // 10) == 7:
-            output += f" {RARE}"
+        output = self.output(pk)
         connection = dice.choice(self.connections)
         model = dice.choices(MODELS, cum_weights=range(1, len(MODELS) + 1))[0]
         status = dice.choices(list(STATUSES), weights=STATUSES.values())[0]
@@ -230,7 +225,17 @@ class History:
         words = " ".join(dict.fromkeys([f"_t{shared['team_id']}", *text.split()]))
         tables[ours.SearchText].append(rows[ours.SearchText].row(run_id=pk, words=words, text=text))
         self.facts(pk, values, status, tables)
-        labels = self.labels[shared["team_id"]]
+        self.label(pk, shared["team_id"], tables)
+
+    def output(self, pk: int) -> str:
+        """Now and then a very long one, and ten times the rare word."""
+        long = self.dice.random() < 0.001
+        count = 33_000 if long else max(1, int(self.dice.lognormvariate(4.9, 0.6)))
+        text = " ".join(self.words(count))
+        return f"{text} {RARE}" if pk % max(1, self.runs // 10) == 7 else text
+
+    def label(self, pk: int, team: int, tables: dict[Any, list[tuple[Any, ...]]]) -> None:
+        dice, ours, rows, labels = self.dice, self.ours, self.rows, self.labels[team]
         for key in range(dice.choices((0, 1, 2), cum_weights=(60, 85, 100))[0]):
             label = labels[min(int(dice.expovariate(0.08)), len(labels) - 1)]
             tables[ours.RunLabel].append(

@@ -816,6 +816,36 @@ def four() -> Reply:
     return json_reply({"object": "text_completion", "model": "matrix", "choices": choices})
 
 
+def backends(works: FakeProvider, broken: FakeProvider) -> None:
+    """What each model of the pictures writes, and one backend that refuses everything."""
+    works.models = ["field-guide-7b", "field-guide-1b"]
+    works.reply_with(
+        lambda request: by(
+            request.json["model"],
+            entry(20.0, 9) if request.json.get("max_tokens") == 400 else entry(200.0, 1),
+        )
+    )
+    works.on_path("/tokenize", tokenized)
+    works.on_path("/detokenize", detokenized)
+    works.on("tool-caller", called())
+    works.on("matrix", four())
+    for name, recorded in PROBABLE.items():
+        works.on(name, by(name, transcript(recorded)))
+    works.on("writer", by("writer", guide(GUIDE)))
+    works.on("steady", by("steady", entry(40.0, 2)))
+    works.on("halting", halting())
+    other = GUIDE.replace("vivid", "bright").replace("Often gone", "It is gone")
+    works.on("writer-2", by("writer-2", guide(other)))
+    refusal = "body.temperature: ensure this value is less than or equal to 1"
+    broken.reply_with(error_reply(422, {"detail": [{"loc": ["body"], "msg": refusal}]}))
+
+
+def connect(server: Server, works: FakeProvider, broken: FakeProvider) -> None:
+    server.connect("local", works.url, "--model", "field-guide-7b")
+    server.connect("to a broken one", broken.url)
+    server.connect("six at once", works.url, "--model", "sweeper", "--parallel", "6")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, nargs="?", default=Path("build/screenshots"))
@@ -831,29 +861,8 @@ def main() -> int:
         Server(Path(data)) as server,
         sync_playwright() as playwright,
     ):
-        works.models = ["field-guide-7b", "field-guide-1b"]
-        works.reply_with(
-            lambda request: by(
-                request.json["model"],
-                entry(20.0, 9) if request.json.get("max_tokens") == 400 else entry(200.0, 1),
-            )
-        )
-        works.on_path("/tokenize", tokenized)
-        works.on_path("/detokenize", detokenized)
-        works.on("tool-caller", called())
-        works.on("matrix", four())
-        for name, recorded in PROBABLE.items():
-            works.on(name, by(name, transcript(recorded)))
-        works.on("writer", by("writer", guide(GUIDE)))
-        works.on("steady", by("steady", entry(40.0, 2)))
-        works.on("halting", halting())
-        other = GUIDE.replace("vivid", "bright").replace("Often gone", "It is gone")
-        works.on("writer-2", by("writer-2", guide(other)))
-        refusal = "body.temperature: ensure this value is less than or equal to 1"
-        broken.reply_with(error_reply(422, {"detail": [{"loc": ["body"], "msg": refusal}]}))
-        server.connect("local", works.url, "--model", "field-guide-7b")
-        server.connect("to a broken one", broken.url)
-        server.connect("six at once", works.url, "--model", "sweeper", "--parallel", "6")
+        backends(works, broken)
+        connect(server, works, broken)
         sweeps.prepare(works)
         reviewed.begin(server)
         around.begin(server)

@@ -176,6 +176,22 @@ def kind(url: str) -> str:
         return ""
 
 
+def doors(server: Server) -> list[str]:
+    """Where the walk through the pages begins."""
+    waiting = [f"{server.url}/", f"{server.url}/history/", f"{server.url}/admin/"]
+    for path in ("labels", "trash", "shares", "password", "reference", "presets", "drafts",
+                 "admin/playground/connection", "admin/playground/user", "admin/playground/team",
+                 "admin/playground/limit/add", "admin/playground/auditentry"):  # fmt: skip
+        waiting.append(f"{server.url}/{path}/")
+    runs = server.rows("SELECT id FROM playground_run ORDER BY id")
+    for run in runs:
+        views = ("", "text/", "prompt/", "markdown/", "json/", "sent/", "probabilities/")
+        waiting += [f"{server.url}/runs/{run['id']}/{view}" for view in views]
+    ids = ",".join(str(run["id"]) for run in runs[:2])
+    waiting += [f"{server.url}/runs/{view}/?ids={ids}" for view in ("difference", "timeline")]
+    return waiting
+
+
 @pytest.mark.timeout(600)
 def test_hostile_text_runs_nowhere_and_no_page_breaks_the_policy(
     server: Server, planted: Person, open_page: Callable[..., Page]
@@ -193,17 +209,7 @@ def test_hostile_text_runs_nowhere_and_no_page_breaks_the_policy(
         """document.addEventListener('securitypolicyviolation', found => console.error(
             'VIOLATION', found.violatedDirective, found.blockedURI, found.sourceFile))"""
     )
-    waiting = [f"{server.url}/", f"{server.url}/history/", f"{server.url}/admin/"]
-    for path in ("labels", "trash", "shares", "password", "reference", "presets", "drafts",
-                 "admin/playground/connection", "admin/playground/user", "admin/playground/team",
-                 "admin/playground/limit/add", "admin/playground/auditentry"):  # fmt: skip
-        waiting.append(f"{server.url}/{path}/")
-    runs = server.rows("SELECT id FROM playground_run ORDER BY id")
-    for run in runs:
-        views = ("", "text/", "prompt/", "markdown/", "json/", "sent/", "probabilities/")
-        waiting += [f"{server.url}/runs/{run['id']}/{view}" for view in views]
-    ids = ",".join(str(run["id"]) for run in runs[:2])
-    waiting += [f"{server.url}/runs/{view}/?ids={ids}" for view in ("difference", "timeline")]
+    waiting = doors(server)
     visited: Counter[str] = Counter()
     seen: set[str] = set()
     while waiting:

@@ -59,53 +59,54 @@ def answer(request: Received) -> Reply:
     error = {"error": {"message": f"wrong: {said}", "type": said, "code": said, "param": said}}
     if case in ("401", "500"):
         return error_reply(int(case), error, headers)
-    if case == "split":
-        half = len(said) // 2
-        pieces = [piece("It is "), piece(said[:half]), piece(said[half:]), FIN, DONE]
-    elif case == "letters":
-        pieces = [*(piece(letter) for letter in f"It is {said}."), FIN, DONE]
-    elif case == "echo":
-        pieces = [piece(f"It is {said}.", id=said, system_fingerprint=said, metadata={said: said}),
-                  FIN, DONE]  # fmt: skip
-    elif case == "stream-error":
-        pieces = [piece("Par"), b"data: " + json.dumps(error).encode() + b"\n\n"]
-    elif case == "logprobs":
-        cuts = [said[at : at + 3] for at in range(0, len(said), 3)]
-        tokens = [{"token": cut, "logprob": -1.0, "bytes": list(cut.encode()),
-                   "top_logprobs": [{"token": said, "logprob": -1.0, "bytes": None}]}
-                  for cut in cuts]  # fmt: skip
-        pieces = [
-            piece(said) if chat else text_event(said, logprobs={"content": tokens}),
-            FIN,
-            DONE,
-        ]
-    elif case == "base64":
-        coded = "".join(base64.b64encode(b"-" * n + said.encode()).decode() for n in range(3))
-        pieces = [piece(coded[:50]), piece(coded[50:]), piece(said.encode().hex()), FIN, DONE]
-    elif case == "escaped":
-        hidden = "".join(f"\\u{ord(letter):04x}" for letter in said)
-        pieces = [b'data: {"id":"%b","choices":[{"index":0,"text":"%b","delta":{"content":"%b"},'
-                  b'"finish_reason":"stop"}]}\n\n' % ((hidden.encode(),) * 3), DONE]  # fmt: skip
-    elif case == "tools":
-        calls = [{"index": 0, "id": "c", "function": {"name": "f", "arguments": said[:9]}}]
-        more = [{"index": 0, "function": {"arguments": said[9:]}}]
-        pieces = [chat_event(None, delta={"tool_calls": calls}),
-                  chat_event(None, delta={"tool_calls": more}), FIN, DONE]  # fmt: skip
-    elif case == "json":
+    if case == "json":
         message = {"content": said, "extra": said}
         choice = {"index": 0, "text": said, "finish_reason": "stop", "message": message}
         return json_reply({"id": said, "choices": [choice], "note": [said]})
-    elif case == "garbage":
-        pieces = [b"\x00\xff" + said.encode() + b"\n\ndata: {" + said.encode() + b"\n\n"]
-    elif case == "html":
+    if case == "html":
         return Reply(502, "text/html", headers, [f"<html>{said}</html>".encode()])
-    elif case == "redirect":
+    if case == "redirect":
         return Reply(307, "text/plain", {"location": f"http://127.0.0.1:9/{said.split()[0]}"})
-    elif case == "cut":
+    if case == "cut":
         return Reply(pieces=[piece(f"It is {said[:-9]}")], end="cut")
-    else:
-        return words(5)
-    return Reply(headers=headers, pieces=pieces)
+    pieces = streamed(case, said, error, chat=chat)
+    return Reply(headers=headers, pieces=pieces) if pieces else words(5)
+
+
+def streamed(case: str, said: str, error: Any, *, chat: bool) -> list[bytes]:
+    """The pieces of an event stream with the secrets in it; none where the case is not known."""
+    piece = chat_event if chat else text_event
+    if case == "split":
+        half = len(said) // 2
+        return [piece("It is "), piece(said[:half]), piece(said[half:]), FIN, DONE]
+    if case == "letters":
+        return [*(piece(letter) for letter in f"It is {said}."), FIN, DONE]
+    if case == "echo":
+        more = {"id": said, "system_fingerprint": said, "metadata": {said: said}}
+        return [piece(f"It is {said}.", **more), FIN, DONE]
+    if case == "stream-error":
+        return [piece("Par"), b"data: " + json.dumps(error).encode() + b"\n\n"]
+    if case == "logprobs":
+        tokens = [{"token": cut, "logprob": -1.0, "bytes": list(cut.encode()),
+                   "top_logprobs": [{"token": said, "logprob": -1.0, "bytes": None}]}
+                  for cut in (said[at : at + 3] for at in range(0, len(said), 3))]  # fmt: skip
+        whole = piece(said) if chat else text_event(said, logprobs={"content": tokens})
+        return [whole, FIN, DONE]
+    if case == "base64":
+        coded = "".join(base64.b64encode(b"-" * n + said.encode()).decode() for n in range(3))
+        return [piece(coded[:50]), piece(coded[50:]), piece(said.encode().hex()), FIN, DONE]
+    if case == "escaped":
+        hidden = "".join(f"\\u{ord(letter):04x}" for letter in said)
+        return [b'data: {"id":"%b","choices":[{"index":0,"text":"%b","delta":{"content":"%b"},'
+                b'"finish_reason":"stop"}]}\n\n' % ((hidden.encode(),) * 3), DONE]  # fmt: skip
+    if case == "tools":
+        calls = [{"index": 0, "id": "c", "function": {"name": "f", "arguments": said[:9]}}]
+        more = [{"index": 0, "function": {"arguments": said[9:]}}]
+        return [chat_event(None, delta={"tool_calls": calls}),
+                chat_event(None, delta={"tool_calls": more}), FIN, DONE]  # fmt: skip
+    if case == "garbage":
+        return [b"\x00\xff" + said.encode() + b"\n\ndata: {" + said.encode() + b"\n\n"]
+    return []
 
 
 def listed(request: Received) -> Reply:
@@ -373,6 +374,24 @@ def leave_a_control(page: Page, server: Server) -> None:
     )
 
 
+def browse(
+    server: Server, person: Person, profile: Path, search: Search, comparisons: list[int]
+) -> None:
+    """In a Chromium that keeps what it likes in `profile`."""
+    with sync_playwright() as playwright:
+        context = playwright.chromium.launch_persistent_context(
+            profile, executable_path=chromium_path(), args=ARGUMENTS
+        )
+        context.add_cookies(
+            [{"name": cookie.name, "value": cookie.value or "", "url": server.url}
+             for cookie in person.http.cookies.jar]  # type: ignore[misc]
+        )  # fmt: skip
+        page = context.new_page()
+        visit(page, server, search, comparisons)
+        leave_a_control(page, server)
+        context.close()
+
+
 @pytest.mark.timeout(900)
 def test_no_canary_is_found_anywhere_but_the_control_is(
     server: Server, fake: FakeProvider, tmp_path: Path
@@ -409,21 +428,8 @@ def test_no_canary_is_found_anywhere_but_the_control_is(
     assert dump.returncode == 0, dump.stderr[-500:]
     search.add("dumpdata", dump.stdout)
 
-    profile = tmp_path / "profile"
-    with sync_playwright() as playwright:
-        context = playwright.chromium.launch_persistent_context(
-            profile, executable_path=chromium_path(), args=ARGUMENTS
-        )
-        context.add_cookies(
-            [{"name": cookie.name, "value": cookie.value or "", "url": server.url}
-             for cookie in person.http.cookies.jar]  # type: ignore[misc]
-        )  # fmt: skip
-        page = context.new_page()
-        visit(page, server, search, comparisons)
-        leave_a_control(page, server)
-        context.close()
-    search.add_folder(profile)
-
+    browse(server, person, tmp_path / "profile", search, comparisons)
+    search.add_folder(tmp_path / "profile")
     server.terminate()
     search.add("log", server.output)
     search.add_database(server.data_dir / "db.sqlite3")

@@ -308,6 +308,32 @@ def redis_channels(playground: Team) -> list[tuple[str, int]]:
         return [(name.decode(), count) for name, count in client.pubsub_numsub(*names)]
 
 
+def whole_or_interrupted(
+    playground: Team, followers: list[Follower], runs: list[int], lost: set[int]
+) -> None:
+    """Each run has ended alike for all: `lost` ones with what they had, all others whole."""
+    texts = {
+        row["run_id"]: row["text"]
+        for row in playground.rows(
+            "SELECT run_id, text FROM playground_choice WHERE run_id >= ?", min(runs)
+        )
+    }
+    ends: dict[int, str] = {}
+    for follower in followers:
+        assert not any(follower.misplaced(run, WANTED) for run in follower.seq)
+        for run, end in follower.ends.items():
+            assert ends.setdefault(run, end["status"]) == end["status"]
+    assert set(ends) == set(runs)
+    interrupted = {run for run, status in ends.items() if status == "interrupted"}
+    assert interrupted <= lost
+    for run in runs:
+        if run in interrupted:  # kept up to the last tick
+            assert texts[run]
+            assert WANTED.startswith(texts[run])
+        else:
+            assert (ends[run], texts[run]) == ("completed", WANTED)
+
+
 @two_and_four
 def test_no_transcript_is_wrong_when_one_process_is_killed_and_one_is_added(
     playground: Team, person: Person
@@ -346,26 +372,7 @@ def test_no_transcript_is_wrong_when_one_process_is_killed_and_one_is_added(
 
     asyncio.run(follow_all())
     assert sum(follower.connections for follower in followers) >= 500
-    texts = {
-        row["run_id"]: row["text"]
-        for row in playground.rows(
-            "SELECT run_id, text FROM playground_choice WHERE run_id >= ?", min(runs)
-        )
-    }
-    ends: dict[int, str] = {}
-    for follower in followers:
-        assert not any(follower.misplaced(run, WANTED) for run in follower.seq)
-        for run, end in follower.ends.items():
-            assert ends.setdefault(run, end["status"]) == end["status"]
-    assert set(ends) == set(runs)
-    interrupted = {run for run, status in ends.items() if status == "interrupted"}
-    assert interrupted <= lost
-    for run in runs:
-        if run in interrupted:  # kept up to the last tick
-            assert texts[run]
-            assert WANTED.startswith(texts[run])
-        else:
-            assert (ends[run], texts[run]) == ("completed", WANTED)
+    whole_or_interrupted(playground, followers, runs, lost)
     assert not playground.rows("SELECT id FROM playground_runevent")
     # The new process takes part.
     newest = playground.servers[-1]
