@@ -22,7 +22,6 @@ from playground.exchange import importing, source
 from playground.exchange.exporting import Export, write_file, written
 from playground.exchange.importing import BadFile, begin, step
 from playground.exchange.lines import embedded, line_of, unembedded
-from playground.exchange.source import Selection
 from playground.exchange.texts import LAYOUTS
 from playground.log import to_json
 from playground.models import (
@@ -39,9 +38,11 @@ from playground.models import (
     Team,
     Transfer,
     User,
+    walk,
 )
 from playground.models.choices import packed
 from playground.models.pairs import set_pair
+from playground.models.walk import Selection
 from playground.tables import read_table
 from tests.conftest import person
 from tests.runs import make_run
@@ -496,7 +497,7 @@ def test_an_export_says_how_far_along_its_dates_it_is(
     alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing is counted first: from a cold disk that takes a minute, and streams their share."""
-    monkeypatch.setattr(source, "BATCH", 1)
+    monkeypatch.setattr(walk, "BATCH", 1)
     now = timezone.now()
     for words, days in ("one", 100), ("two", 50), ("three", 0):
         run = make_run(alice, words)

@@ -20,7 +20,8 @@ from playground.models import (
     Team,
     User,
 )
-from playground.models.jobs import BATCH, labelled_elsewise
+from playground.models.batches import BATCH
+from playground.models.jobs import labelled_elsewise
 from playground.models.work import LEASE
 from playground.upkeep import Upkeep
 from tests.test_annotations import begun, one

@@ -11,8 +11,8 @@ from django.urls import reverse
 from django.utils.html import escape
 
 from playground.exchange.exporting import written
-from playground.exchange.source import Selection
 from playground.models import Label, Membership, Panel, Queue, Rating, Run, RunLabel, User
+from playground.models.walk import Selection
 from tests.runs import make_run
 
 

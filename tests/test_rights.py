@@ -27,7 +27,6 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from django.utils import timezone
 
 from playground.database import close_pool
-from playground.exchange.source import Selection
 from playground.hub import SESSION_ENDED
 from playground.models import (
     Choice,
@@ -57,6 +56,7 @@ from playground.models import (
     Transfer,
     User,
 )
+from playground.models.walk import Selection
 from playground.runner import Runner
 from tests.conftest import person, request_to
 from tests.test_annotations import begun

@@ -7,8 +7,19 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.test import AsyncClient, Client
 
-from playground.models import Comparison, Connection, Draft, Job, Label, Rating, Run, RunLabel, User
-from playground.models.jobs import BATCH
+from playground.models import (
+    Comparison,
+    Connection,
+    Draft,
+    Job,
+    Label,
+    Rating,
+    Run,
+    RunLabel,
+    User,
+    gathering,
+)
+from playground.models.batches import BATCH
 from playground.runner import Runner
 from playground.views import bulk
 from tests.fake_provider import FakeProvider, words
@@ -227,7 +238,7 @@ def test_a_search_that_is_wrong_or_finds_too_much_does_nothing(
     for _ in range(3):
         make_run(alice, "A fish")
     assert post(alice, do="star", all="1", q="rating:many").status_code == 422
-    monkeypatch.setattr(bulk, "MOST_FOUND", 2)
+    monkeypatch.setattr(gathering, "MOST_FOUND", 2)
     answer = post(alice, do="star", all="1")
     assert answer.status_code == 422
     assert "Nothing was done" in answer.text

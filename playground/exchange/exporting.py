@@ -11,9 +11,10 @@ from pathlib import Path
 from playground.database import in_thread
 from playground.exchange import llm_file
 from playground.exchange.llm_file import LogFile
-from playground.exchange.source import Selection, Walk, load, slices
+from playground.exchange.source import load, slices
 from playground.exchange.texts import LAYOUTS, Csv, Html, Jsonl, Markdown
 from playground.models import Transfer, User
+from playground.models.walk import Selection, Walk
 
 logger = logging.getLogger(__name__)
 

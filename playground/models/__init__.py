@@ -4,6 +4,7 @@ from playground.models import access
 from playground.models.annotations import Comment, Rating
 from playground.models.audit import AuditEntry
 from playground.models.ballots import Ballot, Judge
+from playground.models.batches import Batch
 from playground.models.blocks import Block, BlockTally
 from playground.models.choices import Choice
 from playground.models.chores import Chore
@@ -16,7 +17,7 @@ from playground.models.factors import RecoveryCode, SecondFactor
 from playground.models.facts import RunFact
 from playground.models.gate import OverLimit
 from playground.models.invitations import Invitation
-from playground.models.jobs import Batch, Job
+from playground.models.jobs import Job
 from playground.models.keys import ApiKey
 from playground.models.labels import Label, RunLabel
 from playground.models.lessons import Memory

@@ -38,6 +38,7 @@ class Back(NamedTuple):
     ids: list[int]
 
 
+SLICE = 2_000  # ids in one query
 OF_LABELS = (Kind.LABEL, Kind.UNLABEL)
 OF_AUTHORS = (Kind.SHOW, Kind.HIDE)  # only of one's own
 OF_COMPARISONS = (Kind.TRASH, Kind.RESTORE, Kind.PURGE, *OF_AUTHORS)
@@ -46,6 +47,29 @@ OF_COMPARISONS = (Kind.TRASH, Kind.RESTORE, Kind.PURGE, *OF_AUTHORS)
 def do(kind: str, member: Membership, ids: Sequence[int], value: str = "") -> list[Back]:
     """Inside a transaction. What one may not do this to is left alone."""
     return _DEEDS[Kind(kind)](member, ids, value)
+
+
+def allowed(
+    kind: str, member: Membership, comparisons: Sequence[int], runs: Sequence[int]
+) -> list[int]:
+    """The ids that the deed gets for these: of those that one may do this to."""
+    if kind in OF_COMPARISONS:
+        mine = Comparison.objects.managed_in(member)
+        if kind == Kind.PURGE:
+            mine = mine.exclude(deleted_at=None)
+        if kind in OF_AUTHORS:
+            mine = Comparison.objects.visible_in(member).filter(author_id=member.user_id)
+        return _ids(mine, "pk", comparisons)
+    visible = Run.objects.visible_in(member)
+    return sorted({*_ids(visible, "comparison", comparisons), *_ids(visible, "pk", runs)})
+
+
+def _ids(rows: Any, field: str, ids: Sequence[int]) -> list[int]:
+    found: list[int] = []
+    for start in range(0, len(ids), SLICE):
+        some = {f"{field}__in": ids[start : start + SLICE]}
+        found += rows.filter(**some).values_list("pk", flat=True)
+    return found
 
 
 def look_at(kind: str, ids: Sequence[int]) -> None:

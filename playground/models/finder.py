@@ -247,17 +247,6 @@ class Finder:
         some = [row[0] for row in newest[:FIRST]]
         return bool(self.query.words) and len(self._passing(some)) > FREQUENT * FIRST
 
-    def all_runs(self, most: int) -> list[int] | None:
-        """All runs of the search; None where more than `most` would have to be looked through."""
-        rows = self.rows.order_by("-created_at", "-comparison", "-pk").values_list("pk", flat=True)
-        if self.sources and (few := self._few()) is not None:
-            runs = [pk for part in _slices(few, FEW) for pk in rows.filter(Among("pk", part))]
-        else:
-            runs = list(rows[: most + 1])
-        if len(runs) > most:
-            return None
-        return [pk for part in _slices(runs, STEP) for pk in self._passing(list(part))]
-
     def _kept(self, rows: list[Any]) -> list[Any]:
         by_run = {row[0]: row for row in rows}
         return [by_run[run] for run in self._passing(list(by_run))]

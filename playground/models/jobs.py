@@ -10,25 +10,41 @@ from functools import cached_property
 from typing import Any
 
 from django.conf import settings
-from django.db import models
+from django.db import models, transaction
 from django.db.models import Exists, F, OuterRef
 from django.urls import reverse
 from django.utils import timezone
 
 from playground.models import deeds
+from playground.models.batches import BATCH, SEARCH, Batch, Reversal, write
+from playground.models.gathering import Gathering
 from playground.models.labels import Label, RunLabel
 from playground.models.teams import Membership, Team
 from playground.models.turns import Pace, writing
+from playground.models.walk import Selection
 from playground.models.work import KEPT, Work, WorkQuerySet, lease
-
-BATCH = 100  # rows of one transaction at most
-INSERTED = 50  # batches of one transaction, for the same reason
 
 
 class JobQuerySet(WorkQuerySet["Job"]):
     def begin(self, kind: str, membership: Membership, ids: Sequence[int], **values: Any) -> "Job":
         """`ids` of runs, or of comparisons where the kind says so; for a merge none."""
         return self._begin(kind, membership, [deeds.Back("", "", list(ids))], **values)
+
+    def search(
+        self, kind: str, membership: Membership, found: Selection, *, single: bool, **values: Any
+    ) -> "Job":
+        """To all that this search finds, rows of comparisons or of `single` runs."""
+        spec = {"selection": found.to_json(), "single": single, "percent": 0}
+        with transaction.atomic():
+            job = self.create(
+                kind=kind,
+                team_id=membership.team_id,
+                author_id=membership.user_id,
+                total=0,
+                **values,
+            )
+            Batch.objects.create(job=job, kind=SEARCH, ids=json.dumps(spec))
+        return job
 
     def _begin(
         self, kind: str, membership: Membership, pieces: Sequence[deeds.Back], **values: Any
@@ -42,14 +58,7 @@ class JobQuerySet(WorkQuerySet["Job"]):
             lease=lease(),
             **values,
         )
-        rows = [
-            Batch(job=job, kind=piece.kind, value=piece.value, ids=json.dumps(part))
-            for piece in pieces
-            for start in range(0, len(piece.ids), BATCH)
-            if (part := piece.ids[start : start + BATCH])
-        ]
-        for start in range(0, len(rows), INSERTED):
-            Batch.objects.bulk_create(rows[start : start + INSERTED])
+        write(job, pieces)
         self.filter(pk=job.pk).update(lease=None)
         job.lease = None
         return job
@@ -123,9 +132,60 @@ class Job(Work):
     def pace(self) -> Pace:
         return Pace(BATCH)
 
+    @property
+    def looked(self) -> int | None:
+        """Percent of the way that its search has gone; None where there is none, or no more."""
+        if not self.open:
+            return None
+        spec = self.batches.filter(kind=SEARCH).values_list("ids", flat=True).first()
+        return None if spec is None else int(json.loads(spec)["percent"])
+
+    @cached_property
+    def gathering(self) -> Gathering | None:
+        """Of what the search finds; whoever takes the job over begins it anew."""
+        search = self.batches.filter(kind=SEARCH).first()
+        member = self._member()
+        if search is None:
+            return None
+        if member is None:  # who has left changes nothing more
+            search.delete()
+            return None
+        self.batches.exclude(pk=search.pk).delete()  # of somebody who did not come to the end
+        spec = json.loads(search.ids)
+        selection = Selection.from_json(spec["selection"])
+        member.user.current_team_id = self.team_id
+        return Gathering(self.kind, member, selection, single=spec["single"], begun=self.created_at)
+
+    def _gather(self, found: Gathering) -> bool:
+        """A part of the search, or what it came to."""
+        if not found.over:
+            found.step()
+            with writing():
+                for search in self.batches.filter(kind=SEARCH):
+                    search.ids = json.dumps({**json.loads(search.ids), "percent": found.percent})
+                    search.save(update_fields=["ids"])
+                return bool(self.going().update(lease=lease(), total=len(found.ids)))
+        if found.refused:
+            self.fail(found.refused)
+            return False
+        write(self, [deeds.Back("", "", sorted(found.ids))])
+        with writing():
+            going = bool(self.going().update(lease=lease(), total=len(found.ids)))
+            batches = self.batches.filter(kind=SEARCH) if going else self.batches.all()
+            batches.delete()
+        self.gathering, self.total = None, len(found.ids)
+        return going
+
+    def _member(self) -> Membership | None:
+        """The author with the rights of now, in the team in which it began."""
+        found = Membership.objects.filter(team=self.team, user=self.author)
+        return found.select_related("user").first()
+
     def step(self) -> bool:
         """Some of a batch; False when the job has ended. Raises nothing that another try would
         mend."""
+        if self.gathering:
+            return self._gather(self.gathering)
         self._look_ahead()
         with writing(self.pace):
             if not self.going().update(lease=lease()):
@@ -189,8 +249,7 @@ class Job(Work):
             batch.save(update_fields=["ids"])
         else:
             batch.delete()
-        # The author's rights as they are now, in the team in which it began.
-        member = Membership.objects.filter(team=self.team, user=self.author).first()
+        member = self._member()
         kind, value = self._deed(batch)
         if member and kind:
             self._keep(deeds.do(kind, member, ids, value))
@@ -216,30 +275,6 @@ class Job(Work):
         RunLabel.objects.put(found, [label])
         rows.filter(run__in=found).delete()
         return len(found)
-
-
-class Batch(models.Model):
-    """A piece of a job that is still to be done."""
-
-    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="batches")
-    kind = models.CharField(max_length=10, blank=True)  # where it is not that of the job
-    value = models.CharField(max_length=40, blank=True)  # of such a kind: `deeds.do`
-    ids = models.TextField()  # JSON list
-
-    def __str__(self) -> str:
-        return f"a batch of job {self.job_id}"
-
-
-class Reversal(models.Model):
-    """What takes back a piece that a job has done."""
-
-    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="reversals")
-    kind = models.CharField(max_length=10)
-    value = models.CharField(max_length=40, blank=True)
-    ids = models.TextField()  # JSON list
-
-    def __str__(self) -> str:
-        return f"{self.kind} of job {self.job_id}"
 
 
 def labelled_elsewise(source: Label, label: Label) -> int:

@@ -45,7 +45,7 @@ class Transfer(Work):
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="transfers"
     )
     layout = models.CharField(max_length=10)  # csv, jsonl …; of an import jsonl or llm
-    selection = models.TextField(blank=True)  # of an export: JSON, `exchange.source.Selection`
+    selection = models.TextField(blank=True)  # of an export: JSON, `models.walk.Selection`
     name = models.CharField(max_length=200, blank=True)  # of the file, as its owner calls it
     key = models.UUIDField(default=uuid.uuid4, editable=False)  # names the file that we keep
     # How far: of an import bytes, or runs of a log of llm; of an export the seconds of the time

@@ -14,6 +14,7 @@ from django.utils import timezone
 from playground.database import wait_for
 from playground.models import Comparison, Label, Rating, Run, RunLabel, User
 from playground.models.annotations import clean_rating
+from playground.models.gathering import SOME_SEVERAL
 from playground.models.labels import clean_label, key_of
 from playground.models.live import LIVE
 from playground.models.visible import Visibility
@@ -22,7 +23,6 @@ from playground.views import Request
 
 Fields = dict[str, Any]
 SEVERAL = "This row has several runs. Unfold it, or switch to a row for each run, to rate one."
-SOME_SEVERAL = "Some of these rows have several runs. Switch to a row for each run to rate them."
 OTHER = {Visibility.TEAM: Visibility.PRIVATE, Visibility.PRIVATE: Visibility.TEAM}
 
 

@@ -1,7 +1,6 @@
 """Work on many rows of the history at once, and the jobs that do it."""
 
 import json
-from collections.abc import Iterator, Sequence
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -10,24 +9,19 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
-from playground.models import Comparison, Job, Label, Membership, Run
+from playground.models import Job, Label, Membership, Run, deeds
 from playground.models.annotations import clean_rating, labels_seen_in
-from playground.models.jobs import BATCH
+from playground.models.batches import BATCH
+from playground.models.gathering import SOME_SEVERAL, Gathering
 from playground.models.labels import clean_label
+from playground.models.walk import Selection
 from playground.views import Request, membership_of
-from playground.views.acts import SOME_SEVERAL
 from playground.views.asked import Asked
 from playground.views.selection import rows_of
 
 MOST_SELECTED = 1_000  # comparisons that one address may name
-MOST_FOUND = 100_000  # runs that "all that match" may look through
-SLICE = 2_000  # ids in one query
 KINDS = (*Job.OF_LABELS, Job.Kind.STAR, Job.Kind.UNSTAR, Job.Kind.RATE, *Job.OF_COMPARISONS)
 VISIBLE = {"team": Job.Kind.SHOW, "private": Job.Kind.HIDE}
-TOO_MANY = (
-    f"This search has to look through more than {MOST_FOUND:,} runs. Nothing was done. "
-    "Narrow it first, by a date or a model for example."
-)
 NO_SUCH_LABEL = "None of these runs has such a label."
 NOTHING = "Nothing is selected."
 
@@ -49,12 +43,9 @@ def bulk(request: Request) -> HttpResponse:
     if kind not in KINDS:
         raise Http404
     try:
-        values = _values(request, membership, kind)
-        chosen, ids = _chosen(request, membership, kind)
+        return _begin(request, membership, kind)
     except Refused as refused:
         return _refused(request, str(refused), kind)
-    job = Job.objects.begin(kind, membership, ids, **values)
-    return _begun(request, job, left=chosen - len(ids))
 
 
 def _values(request: Request, membership: Membership, kind: str) -> dict[str, Any]:
@@ -91,59 +82,43 @@ def _refused(request: Request, said: str, kind: str) -> HttpResponse:
     return response
 
 
-def _chosen(request: Request, membership: Membership, kind: str) -> tuple[int, list[int]]:
-    """(how many were chosen, the ids of those that one may do this to): of comparisons or runs."""
+def _begin(request: Request, membership: Membership, kind: str) -> HttpResponse:
+    """The job, with the answer to who has asked for it."""
+    values = _values(request, membership, kind)
     if "all" in request.POST:
         asked = Asked.of(request, request.POST)
         if asked.query.problems:
             raise Refused(asked.query.problems[0].sentence)
-        runs = asked.finder.all_runs(MOST_FOUND)
-        if runs is None:
-            raise Refused(TOO_MANY)
-        wholes = [] if asked.single and kind not in Job.OF_COMPARISONS else _parents(runs)
-        runs = [] if wholes else runs
+        selection = Selection.now(typed=asked.typed, mine=asked.mine)
+        first = Gathering(kind, membership, selection, single=asked.single)
+        first.step()
+        if first.refused:
+            raise Refused(first.refused)
+        if not first.over:  # the job looks for the rest, so that nobody waits here
+            job = Job.objects.search(kind, membership, selection, single=asked.single, **values)
+            return _begun(request, job)
+        chosen, ids = len(first.chosen), sorted(first.ids)
     else:
-        rows = rows_of(request.POST)
-        wholes = [int(row[11:]) for row in rows if row.startswith("comparison-")]
-        runs = [int(row[4:]) for row in rows if row.startswith("run-")]
-        if kind in Job.OF_COMPARISONS and runs:
-            known = Run.objects.visible_in(membership) | Run.objects.managed_in(membership)
-            found = known.filter(pk__in=runs).values_list("comparison", flat=True)
-            wholes, runs = sorted({*wholes, *found}), []
-    if not wholes and not runs:
+        wholes, runs = _selected(request, membership, kind)
+        chosen, ids = len(wholes) + len(runs), deeds.allowed(kind, membership, wholes, runs)
+        if kind == Job.Kind.RATE and len(ids) > chosen:
+            raise Refused(SOME_SEVERAL)
+    if not chosen:
         raise Refused(NOTHING)
-    if kind in Job.OF_COMPARISONS:
-        mine = Comparison.objects.managed_in(membership)
-        if kind == Job.Kind.PURGE:
-            mine = mine.exclude(deleted_at=None)
-        if kind in Job.OF_AUTHORS:
-            seen = Comparison.objects.visible_in(membership)
-            mine = seen.filter(author_id=membership.user_id)
-        return len(wholes), _of(mine, "pk", wholes)
-    visible = Run.objects.visible_in(membership)
-    ids = {*_of(visible, "comparison", wholes), *_of(visible, "pk", runs)}
-    if kind == Job.Kind.RATE and len(ids) > len(wholes) + len(runs):
-        raise Refused(SOME_SEVERAL)
-    return len(ids), sorted(ids)
+    left = chosen - len(ids) if kind in Job.OF_COMPARISONS else 0
+    return _begun(request, Job.objects.begin(kind, membership, ids, **values), left)
 
 
-def _of(rows: object, field: str, ids: Sequence[int]) -> list[int]:
-    found: list[int] = []
-    for part in _slices(ids):
-        found += rows.filter(**{f"{field}__in": part}).values_list("pk", flat=True)  # type: ignore[attr-defined]
-    return found
-
-
-def _parents(runs: Sequence[int]) -> list[int]:
-    found: set[int] = set()
-    for part in _slices(runs):
-        found.update(Run.objects.filter(pk__in=part).values_list("comparison", flat=True))
-    return sorted(found)
-
-
-def _slices(ids: Sequence[int]) -> Iterator[Sequence[int]]:
-    for start in range(0, len(ids), SLICE):
-        yield ids[start : start + SLICE]
+def _selected(request: Request, membership: Membership, kind: str) -> tuple[list[int], list[int]]:
+    """(comparisons, runs)"""
+    rows = rows_of(request.POST)
+    wholes = [int(row[11:]) for row in rows if row.startswith("comparison-")]
+    runs = [int(row[4:]) for row in rows if row.startswith("run-")]
+    if kind in Job.OF_COMPARISONS and runs:
+        known = Run.objects.visible_in(membership) | Run.objects.managed_in(membership)
+        found = known.filter(pk__in=runs).values_list("comparison", flat=True)
+        wholes, runs = sorted({*wholes, *found}), []
+    return wholes, runs
 
 
 def is_id(text: str) -> bool:
@@ -152,7 +127,7 @@ def is_id(text: str) -> bool:
 
 def _begun(request: Request, job: Job, left: int = 0) -> HttpResponse:
     """A small one is done here and now; a large one goes on in the background."""
-    if job.total <= BATCH:
+    if job.looked is None and job.total <= BATCH:
         while job.step():
             pass
     return _shown(request, job, left) if request.htmx else redirect(job)

@@ -14,8 +14,8 @@ from playground.completion import storable
 from playground.database import in_view
 from playground.exchange import importing
 from playground.exchange.exporting import NAMES, Export, ending, kind
-from playground.exchange.source import Selection, Walk
 from playground.models import Transfer, User
+from playground.models.walk import Selection, Walk
 from playground.views import Request, membership_of
 from playground.views.bulk import MOST_SELECTED, is_id
 from playground.views.selection import rows_of, runs_of

@@ -14,7 +14,7 @@ from django.template.loader import render_to_string
 from django.views.decorators.http import require_POST
 
 from playground.models import QueueItem, Run, User
-from playground.models.jobs import BATCH
+from playground.models.batches import BATCH
 from playground.views import Request, acts
 from playground.views.acts import Done, Refused, Target
 from playground.views.rows import comparison_rows, run_rows

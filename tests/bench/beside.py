@@ -131,11 +131,13 @@ class Bench:
         )
         day = str(newest[0]["created_at"])[:10] if newest else "2100-01-01"
         name = f"bench={time.time():.0f}"
+        began = time.monotonic()
         answer = self.person.post(
             "/bulk/", do="label", label=name, value=name, all="1", show="runs", whose="team",
             q=f"before:{day}",
         )  # fmt: skip
         assert answer.status_code == 200, answer.text[:1000]
+        print(f"The press of the label took {time.monotonic() - began:.2f} s.", flush=True)
         [job] = self.server.rows("SELECT max(id) AS id FROM playground_job")
         return f"/jobs/{job['id']}/"
 

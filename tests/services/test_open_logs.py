@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 
 from playground.exchange.exporting import write_file
-from playground.exchange.source import Selection
 from playground.models import Run, User
+from playground.models.walk import Selection
 from tests.runs import make_run
 from tests.services.environments import environment
 from tests.test_exchange import full, imported

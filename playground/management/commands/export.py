@@ -7,9 +7,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from playground.exchange.exporting import NAMES, write_file, written
-from playground.exchange.source import Selection
 from playground.management.people import member
 from playground.models import first_start
+from playground.models.walk import Selection
 
 SAID = 1000  # runs between two words about the progress
 
