@@ -88,9 +88,9 @@ OUTPUT = (
 HISTORY = (
     Command("Down, up", (("J",), ("K",))),
     Command("Open", (("Enter",),)),
-    Command("Open the record of the run", (("O",),)),
+    Command("Open the page of the run", (("O",),)),
     Command("Put into the form; the draft is kept", (("E",),)),
-    Command("One run alone into the form", (("D",),)),
+    Command("Put one run alone into the form", (("D",),)),
     Command("Run again", (("Shift", "R"),)),
     Command("All that the row can do", (("M",),)),
     Command("Select; up to here", (("X",), ("Shift", "X"))),

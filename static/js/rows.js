@@ -68,7 +68,7 @@
     set("duplicate", form(row, true));
     set("export-row", `${menu.dataset.export}?rows=${keyOf(row)}`);
     const several = single(row) || row.querySelectorAll("a.run__model").length > 1, duplicate = menu.querySelector("[data-duplicate]");
-    if (duplicate) { duplicate.hidden = !several; duplicate.querySelector("span").textContent = single(row) ? "Duplicate this run alone" : "Duplicate its first run alone"; }
+    if (duplicate) { duplicate.hidden = !several; duplicate.querySelector("span").textContent = single(row) ? "Put this run alone into the form" : "Put its first run alone into the form"; }
     menu.querySelectorAll("[data-only-own]").forEach((each) => { each.hidden = !("own" in row.dataset); });
     menu.querySelector("[data-star-word]").textContent = "starred" in row.dataset ? "Take the star away" : "Star";
     menu.querySelector("[data-lock-word]").textContent = "private" in row.dataset ? "Show to the team" : "Make private";

@@ -278,7 +278,7 @@ def test_a_row_goes_into_the_form_alone_or_again_and_the_draft_stays(
     page.goto(f"{filled.url}/history/?q=label:task=fish")
     page.locator("[data-row]").last.locator("a.run__model").last.click()
     record = page.url
-    page.get_by_role("link", name="Duplicate").click()
+    page.get_by_role("link", name="Put this run alone into the form").click()
     expect(prompt).to_have_value("A fish, number 0")
     # The same by key: the record of a run, and the run alone.
     page.goto(f"{filled.url}/history/?q=label:task=fish&show=runs")
