@@ -122,6 +122,7 @@ class Install:
             f"include {nginx}/site.conf",
             f"include {self.prefix}/etc/nginx/sites-enabled/playground",
         )
+        around = around.replace("access_log off", f"access_log {nginx}/access.log")
         (nginx / "nginx.conf").write_text(around)
         self.proxy = Service(
             program("nginx", "nginx-light"), "-p", str(nginx), "-c", str(nginx / "nginx.conf"),
@@ -235,6 +236,9 @@ def test_install_back_up_lose_everything_restore_and_upgrade(installed: Install)
     installed.start(said)
     with fake_process() as url:
         some_runs(installed, url)
+        log = (installed.folder / "nginx/access.log").read_text()
+        assert "/play/comparisons/" in log
+        assert "/login/" not in log  # the link is a key
         before = installed.history()
         assert len(before) >= 2
         installed.documented("backup")
