@@ -173,6 +173,7 @@ for each in CHANGELOG.md LICENSE README.md manage.py pyproject.toml requirements
     cp -R "$source/$each" "$release/"
 done
 find "$release" -name __pycache__ -type d -prune -exec rm -rf {} +
+rm -f "$release/deploy/.env" # the database's password, where containers are run from the same checkout
 # A checkout made with a strict umask would be closed to the servers' user.
 chmod -R u=rwX,go=rX "$release"
 

@@ -66,6 +66,12 @@ def test_what_the_image_copies_and_runs_is_there() -> None:
         assert name not in ignored
 
 
+def test_the_password_of_the_database_goes_into_no_image_and_no_commit() -> None:
+    """The document has it put beside compose.yaml; the image copies that folder."""
+    assert "deploy/.env" in (ROOT / ".dockerignore").read_text(encoding="utf-8").split()
+    assert "/deploy/.env" in (ROOT / ".gitignore").read_text(encoding="utf-8").split()
+
+
 def test_variables_of_the_image_and_of_compose_are_settings() -> None:
     pairs = [pair for name, rest in instructions() if name == "ENV" for pair in rest.split()]
     ours = {pair.split("=")[0] for pair in pairs} - {"PYTHONDONTWRITEBYTECODE", "PIP_NO_CACHE_DIR"}
