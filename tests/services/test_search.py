@@ -16,6 +16,7 @@ FILES = {
         "tests/test_view_history.py",
         "tests/test_trash.py",
         "tests/test_jobs.py",
+        "tests/test_gathering.py",
         "tests/test_shares.py",
         "tests/test_annotations.py",
     ],
