@@ -105,30 +105,9 @@ def test_fifty_runs_are_triaged_by_keyboard_alone(
     has_no_faults(page)
 
 
-def test_every_key_of_the_queue_does_its_work_and_none_while_typing(
-    as_person: Callable[..., Page], server: Server
-) -> None:
-    prepare(
-        server,
-        """
-from playground.models import Queue
-anna = person("anna")
-runs = [make_run(anna, f"Key prompt {n}", f"Key output {n}") for n in range(3)]
-Queue.objects.begin(anna.membership(), "Keys", [run.pk for run in runs])
-""",
-    )
-    [queue] = server.rows("SELECT id FROM playground_queue WHERE name = 'Keys'")
-    page = as_person("anna")
-    page.goto(f"{server.url}/review/queues/{queue['id']}/")
-    rows, cursor = page.locator(".item"), page.locator(".item[data-cursor]")
-    expect(cursor).to_contain_text("Key prompt 0")
-    page.keyboard.press("j")
-    expect(cursor).to_contain_text("Key prompt 1")
-    expect(page.locator("[data-pane]")).to_contain_text("Key output 1")
-    page.keyboard.press("k")
-    expect(cursor).to_contain_text("Key prompt 0")
-    expect(page.locator("[data-pane]")).to_contain_text("Key output 0")
-
+def first_row_is_marked(page: Page, server: Server) -> None:
+    """A label, a comment, an assignee, another visibility; all but the comment are taken back."""
+    rows = page.locator(".item")
     page.keyboard.press("l")
     expect(page.locator("#triage-label")).to_be_focused()
     page.keyboard.type("x1")  # neither selects nor rates
@@ -157,6 +136,33 @@ Queue.objects.begin(anna.membership(), "Keys", [run.pk for run in runs])
     page.keyboard.press("u")
     expect(page.locator("#announce")).to_contain_text("Undone")
     assert server.rows(private) == [{"visibility": "team"}]
+
+
+def test_every_key_of_the_queue_does_its_work_and_none_while_typing(
+    as_person: Callable[..., Page], server: Server
+) -> None:
+    prepare(
+        server,
+        """
+from playground.models import Queue
+anna = person("anna")
+runs = [make_run(anna, f"Key prompt {n}", f"Key output {n}") for n in range(3)]
+Queue.objects.begin(anna.membership(), "Keys", [run.pk for run in runs])
+""",
+    )
+    [queue] = server.rows("SELECT id FROM playground_queue WHERE name = 'Keys'")
+    page = as_person("anna")
+    page.goto(f"{server.url}/review/queues/{queue['id']}/")
+    cursor = page.locator(".item[data-cursor]")
+    expect(cursor).to_contain_text("Key prompt 0")
+    page.keyboard.press("j")
+    expect(cursor).to_contain_text("Key prompt 1")
+    expect(page.locator("[data-pane]")).to_contain_text("Key output 1")
+    page.keyboard.press("k")
+    expect(cursor).to_contain_text("Key prompt 0")
+    expect(page.locator("[data-pane]")).to_contain_text("Key output 0")
+
+    first_row_is_marked(page, server)
 
     page.keyboard.press("x")
     page.keyboard.press("j")
@@ -210,10 +216,8 @@ def judge_all(page: Page, votes: str) -> None:
     expect(title).to_have_text(f"You have judged all {len(votes)} pairs")
 
 
-def test_a_blind_panel_with_two_judges_by_keyboard_alone(
-    as_person: Callable[..., Page], server: Server
-) -> None:
-    maker = as_person("anna")
+def panel_by_keyboard(maker: Page, server: Server) -> str:
+    """Of four rows of the history; its address."""
     maker.goto(f"{server.url}/history/?q=panel+prompt")
     maker.keyboard.press("j")
     for _ in range(4):
@@ -226,8 +230,13 @@ def test_a_blind_panel_with_two_judges_by_keyboard_alone(
     maker.keyboard.type("Which one would you send?")
     maker.keyboard.press("Enter")
     maker.wait_for_url("**/review/panels/*/")
-    address = maker.url
+    return maker.url
 
+
+def test_a_blind_panel_with_two_judges_by_keyboard_alone(
+    as_person: Callable[..., Page], server: Server
+) -> None:
+    address = panel_by_keyboard(as_person("anna"), server)
     first, second = as_person("rita"), as_person("dora")
     for page in (first, second):
         page.goto(address)
