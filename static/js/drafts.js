@@ -75,7 +75,7 @@
     const waiting = () => {
       let found = null;
       try { found = JSON.parse(sessionStorage.getItem(COPY)); sessionStorage.removeItem(COPY); } catch { /* private mode */ }
-      return found && found.user === state.user && found.page === state.page && !state.fresh ? found : null;
+      return found && found.user === state.user && String(found.page) === String(state.page) && !state.fresh ? found : null;
     };
     const sorted = (value) => (value && typeof value === "object" && !Array.isArray(value) ? Object.fromEntries(Object.keys(value).sort().map((key) => [key, sorted(value[key])])) : Array.isArray(value) ? value.map(sorted) : value);
     const alike = (one, other) => JSON.stringify(sorted({ ...one, force: false })) === JSON.stringify(sorted({ ...other, force: false }));

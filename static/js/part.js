@@ -111,7 +111,7 @@
     }
   };
   const said = () => {
-    if (!found) return "";
+    if (!found || (found.all && !found.at)) return ""; // or there is no text at all
     if (found.waits) return "no difference so far";
     return found.all ? "all say the same" : `part at character ${found.at + 1}`;
   };

@@ -189,6 +189,13 @@ def test_two_columns_each_send_their_own_settings(page: Page, fake: FakeProvider
     fake.wait_for_request(2)
     sent = {post.json["model"]: post.json["temperature"] for post in fake.posts}
     assert sent == {"m": 0.5, "other": 1}
+    # Two outputs without text do not “say the same”.
+    fake.reply_with(words(0, None))
+    silent = run(page, "Both")
+    for position in range(2):
+        finished(silent.nth(position))
+        expect(silent.nth(position).locator("[data-silence]")).to_be_visible()
+    expect(page.locator("[data-part-said]")).to_have_text("")
 
 
 def test_everything_can_be_done_by_keyboard(page: Page, fake: FakeProvider) -> None:
