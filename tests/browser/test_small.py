@@ -1,4 +1,4 @@
-"""How every page bears fingers, zoom and the narrowest screens."""
+"""How every page bears fingers, zoom, the narrowest screens and a system's own few colours."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -32,6 +32,7 @@ PAGES = (
 )
 HERE = Path(__file__).parent / "js"
 TOO_SMALL = (HERE / "too_small.js").read_text(encoding="utf-8")
+TOLD_APART = (HERE / "told_apart.js").read_text(encoding="utf-8")
 TOO_WIDE = (HERE / "too_wide.js").read_text(encoding="utf-8")
 
 
@@ -76,3 +77,18 @@ def test_nothing_is_cut_at_twice_the_size_or_scrolls_sideways(
             page.goto(f"{server.url}{address}")
             found[f"{address} at {name}"] = page.evaluate(TOO_WIDE)
     assert not {address: all_ for address, all_ in found.items() if all_}
+
+
+def test_what_is_chosen_is_told_apart_in_the_colours_of_the_system(
+    pages: list[str], server: Server, open_page: OpenPage
+) -> None:
+    page = open_page(forced_colors="active")
+    found = {}
+    for address in pages:
+        page.goto(f"{server.url}{address}")
+        found[address] = page.evaluate(TOLD_APART)
+    assert not {address: all_ for address, all_ in found.items() if all_}
+    page.goto(server.url)
+    for ring in (".prompt", ".range >> nth=0"):
+        page.locator(ring).focus()
+        expect(page.locator(ring)).to_have_css("outline-style", "solid")
