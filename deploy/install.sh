@@ -10,6 +10,7 @@
 #   --public-url URL      the address that browsers use; needed the first time
 #   --processes N         server processes (2)
 #   --first-port P        the first one's port (8001)
+#   --others LIST         processes of other machines for this nginx: 10.0.0.2:8001,10.0.0.2:8002
 #   --certificate, --key  files for TLS; without them nginx speaks plain HTTP
 #   --database-url URL    a PostgreSQL database that is there; without it, a local one is made
 #   --redis-url URL       (redis://127.0.0.1:6379/0)
@@ -19,13 +20,13 @@
 #   --no-systemd          write the units and start nothing
 #   --no-nginx            write no nginx site
 #
-# These are remembered for the next time: processes, first port, user, databases, nginx or not.
+# These are remembered for the next time: processes, first port, others, user, databases, nginx or not.
 #
 #   --container           program and environment only, for an image: no services, no secrets
 set -eu
 umask 022
 
-public_url="" processes="" first_port="" certificate="" key="" database_url=""
+public_url="" processes="" first_port="" others="" certificate="" key="" database_url=""
 redis_url="" user="" prefix=""
 packages=1 systemd=1 nginx="" container=""
 here=redis://127.0.0.1:6379/0 # the Redis that is installed with it
@@ -45,12 +46,13 @@ while [ $# -gt 0 ]; do
     --no-systemd) systemd="" ;;
     --no-nginx) nginx=no ;;
     --container) container=1 systemd="" nginx=no ;;
-    --public-url | --processes | --first-port | --certificate | --key | --database-url | --redis-url | --user | --prefix)
+    --public-url | --processes | --first-port | --others | --certificate | --key | --database-url | --redis-url | --user | --prefix)
         [ $# -ge 2 ] || fail "$1 needs a value."
         case "$1" in
         --public-url) public_url=${2%/} ;;
         --processes) processes=$2 ;;
         --first-port) first_port=$2 ;;
+        --others) others=$2 ;;
         --certificate) certificate=$2 ;;
         --key) key=$2 ;;
         --database-url) database_url=$2 ;;
@@ -86,6 +88,7 @@ processes=${processes:-$(remembered PROCESSES)} first_port=${first_port:-$(remem
 [ "$processes" != 0 ] || processes=2
 first_port=${first_port:-$(running | head -n 1)}
 first_port=${first_port:-8001}
+others=${others:-$(remembered OTHERS)}
 user=${user:-$(remembered SERVERS_USER)}
 user=${user:-playground}
 nginx=${nginx:-$(remembered NGINX)}
@@ -93,11 +96,11 @@ if [ "$nginx" = no ]; then nginx=""; else nginx=yes; fi
 was_redis_url=$(setting REDIS_URL)
 redis_url=${redis_url:-${was_redis_url:-$here}}
 # Whether the database is the one that this made, or will make.
-if [ -n "$database_url" ] || { [ -s "$secrets/database-url" ] && [ ! -s "$secrets/database-password" ]; }; then
-    local_database=""
-else
-    local_database=1
+database=$(remembered DATABASE)
+if [ -z "$database" ] && [ -s "$secrets/database-url" ] && [ ! -s "$secrets/database-password" ]; then
+    database=elsewhere
 fi
+[ -z "$database_url" ] || database=elsewhere
 number --processes "$processes"
 number --first-port "$first_port"
 root=""
@@ -126,7 +129,7 @@ install_packages() {
     wanted="python3-venv ca-certificates libgomp1" # the last one is for the embedded model
     if [ -z "$container" ]; then
         has runuser || wanted="$wanted util-linux"
-        [ -z "$local_database" ] || wanted="$wanted postgresql"
+        [ "$database" = elsewhere ] || wanted="$wanted postgresql"
         [ "$redis_url" != "$here" ] || wanted="$wanted redis-server"
         [ -z "$nginx" ] || has nginx || wanted="$wanted nginx-light"
     fi
@@ -278,7 +281,9 @@ END
 # What deploy/install.sh was told; the next time it does the same unless it is told otherwise.
 PROCESSES=$processes
 FIRST_PORT=$first_port
+OTHERS=$others
 SERVERS_USER=$user
+DATABASE=${database:-here}
 NGINX=${nginx:-no}
 END
     own 640 "$etc/playground.env" "$etc/install"
@@ -352,7 +357,7 @@ if [ -n "$nginx" ]; then
     # $ports is several words.
     # shellcheck disable=SC2086
     "$release/.venv/bin/python" "$release/deploy/site.py" --public-url "$public_url" --ports $ports \
-        --certificate "$certificate" --key "$key" >"$site.new"
+        --others "$others" --certificate "$certificate" --key "$key" >"$site.new"
     mv "$site.new" "$site"
     ln -sfn "$site" "$prefix/etc/nginx/sites-enabled/playground"
     if [ -n "$systemd" ]; then

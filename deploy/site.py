@@ -9,6 +9,7 @@ listens for plain HTTP.
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
@@ -37,15 +38,13 @@ def also(port: int, how: str = "") -> str:
     return f"\n    listen [::]:{port}{how};" if there else ""
 
 
-def words(url: SplitResult, ports: list[int], certificate: str, key: str) -> dict[str, str]:
+def words(url: SplitResult, servers: list[str], certificate: str, key: str) -> dict[str, str]:
     tls = bool(certificate)
     host = f"[{url.hostname}]" if ":" in str(url.hostname) else url.hostname
     port = (url.port or 443) if tls else (url.port or 80) if url.scheme == "http" else 80
     listen = TLS if tls else PLAIN
     return {
-        "SERVERS": "\n    ".join(
-            f"server 127.0.0.1:{each} max_fails=1 fail_timeout=2s;" for each in ports
-        ),
+        "SERVERS": "\n    ".join(f"server {each} max_fails=1 fail_timeout=2s;" for each in servers),
         "LISTEN": listen.format(
             port=port,
             also=also(port, " ssl http2" if tls else ""),
@@ -58,9 +57,16 @@ def words(url: SplitResult, ports: list[int], certificate: str, key: str) -> dic
     }
 
 
-def site(url: SplitResult, ports: list[int], certificate: str = "", key: str = "") -> str:
+def site(
+    url: SplitResult,
+    ports: list[int],
+    certificate: str = "",
+    key: str = "",
+    others: Sequence[str] = (),
+) -> str:
     text = TEMPLATE.read_text(encoding="utf-8")
-    for word, value in words(url, ports, certificate, key).items():
+    servers = [f"127.0.0.1:{port}" for port in ports] + [each for each in others if each]
+    for word, value in words(url, servers, certificate, key).items():
         text = text.replace(f"${{PLAYGROUND_{word}}}", value)
     if certificate:
         port = f":{url.port}" if url.port else ""
@@ -72,6 +78,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Print the nginx site of the playground.")
     parser.add_argument("--public-url", required=True)
     parser.add_argument("--ports", required=True, nargs="+", type=int)
+    parser.add_argument("--others", default="", help="ADDRESS:PORT, with commas between")
     parser.add_argument("--certificate", default="")
     parser.add_argument("--key", default="")
     given = parser.parse_args()
@@ -80,7 +87,8 @@ def main() -> int:
         parser.error("--public-url must be an address such as https://play.example.org")
     if bool(given.certificate) != bool(given.key) or (given.certificate and url.scheme == "http"):
         parser.error("--certificate and --key go together, with an https address")
-    sys.stdout.write(site(url, given.ports, given.certificate, given.key))
+    others = given.others.split(",")
+    sys.stdout.write(site(url, given.ports, given.certificate, given.key, others))
     return 0
 
 

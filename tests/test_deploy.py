@@ -132,7 +132,8 @@ def test_compose_fills_in_every_word_of_the_nginx_site() -> None:
     ],
 )
 def test_the_site_is_that_of_the_address(url: str, certificate: str, lines: list[str]) -> None:
-    text = SITE["site"](urlsplit(url), [8001, 8002], certificate, certificate)
+    text = SITE["site"](urlsplit(url), [8001, 8002], certificate, certificate, ["10.0.0.2:8001"])
+    assert text.count("server 10.0.0.2:8001 max_fails=1") == 1
     assert "${" not in text.replace("${PLAYGROUND_…}", "")
     assert text.count("server 127.0.0.1:") == 2
     by_ipv6 = len(re.findall(r"listen \[::\]:\d+", text))
