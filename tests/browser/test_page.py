@@ -185,8 +185,9 @@ def test_two_columns_each_send_their_own_settings(page: Page, fake: FakeProvider
     page.locator("[data-model]").nth(1).fill("other")
     page.locator("[data-scopes] button", has_text="B").click()
     number(page, "temperature", "1")
-    run(page, "Both")
-    fake.wait_for_request(2)
+    found = run(page, "Both")
+    for position in range(2):
+        finished(found.nth(position))
     sent = {post.json["model"]: post.json["temperature"] for post in fake.posts}
     assert sent == {"m": 0.5, "other": 1}
     # Two outputs without text do not “say the same”.
