@@ -2,6 +2,8 @@
 (() => {
   const playground = (window.playground = window.playground || {});
 
+  const LONGEST = 24; // characters of a setting that stands in its column's row
+
   playground.letter = (position) => {
     let number = position + 1, letters = "";
     while (number) { letters = String.fromCharCode(65 + ((number - 1) % 26)) + letters; number = Math.floor((number - 1) / 26); }
@@ -82,9 +84,10 @@
       const several = data().length > 1, scope = host.scope();
       element.querySelectorAll("[data-operation]").forEach((button) => button.setAttribute("aria-pressed", String(button.dataset.operation === column.operation)));
       const changes = host.changes(position), changed = element.querySelector("[data-changed]");
-      changed.hidden = !changes;
-      changed.textContent = `${changes} changed`;
-      changed.setAttribute("aria-label", `${changes} changed in column ${playground.letter(position)}, edit`);
+      changed.hidden = !changes.length;
+      changed.textContent = changes.length === 1 && changes[0].length <= LONGEST ? changes[0] : `${changes.length} changed`;
+      changed.title = changes.join("\n");
+      changed.setAttribute("aria-label", `${changes.length} changed in column ${playground.letter(position)}, edit: ${changes.join(", ")}`);
       element.querySelectorAll("[data-remove-column], [data-run-column], [data-grip]").forEach((each) => { each.hidden = !several; });
       const pick = element.querySelector("[data-pick]"), chosen = scope !== null && scope.includes(position);
       pick.disabled = !several;

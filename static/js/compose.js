@@ -39,7 +39,7 @@
   doc.columns.forEach((column) => { column.values = column.values || {}; });
   const columns = playground.columns(form, connections, {
     document: () => doc,
-    changes: (position) => (panel ? panel.changes(position) : 0),
+    changes: (position) => (panel ? panel.changes(position) : []),
     edit: (position) => { openPanel(); panel.setScope(position); },
     scope: () => (panel ? panel.scope() : null),
     choose: (positions) => panel.setScope(positions),
@@ -426,4 +426,7 @@
   };
   window.addEventListener("hashchange", asked);
   asked();
+  /* Who comes to write can write. On glass a focus would bring up the keys. */
+  const begin = () => { if (document.activeElement === document.body && doc.mode === "text" && !doc.prompt && matchMedia("(hover: hover)").matches) document.getElementById("prompt").focus({ preventScroll: true }); };
+  begin();
 })();

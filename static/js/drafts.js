@@ -134,7 +134,7 @@
       host.undo(sentence, before);
     };
     document.querySelector("[data-new]").addEventListener("click", async () => {
-      if (!document.getElementById("outputs").dataset.comparison) { replace(host.blank(), "The form is empty."); return; }
+      if (!document.getElementById("outputs").dataset.comparison) { replace(host.blank(), "The form is empty."); document.getElementById("prompt").focus(); return; }
       /* The page shows a run: an empty form has a page of its own. */
       await save();
       const working = state.page === "" ? state.version : state.working;

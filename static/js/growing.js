@@ -105,7 +105,7 @@
       const button = event.target.closest("button");
       if (!button) return;
       if (button === back) undo();
-      if ("ghostAsk" in button.dataset) preview();
+      if ("ghostAsk" in button.dataset) { text.focus(); preview(); } // whose keys take it
       if ("ghostClose" in button.dataset) { close(); text.focus(); }
       if (button.dataset.take === "all") take(shown);
       if (button.dataset.take === "word") take(word());

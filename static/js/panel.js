@@ -74,6 +74,21 @@
     const known = (path, column) => Boolean(support[path] && support[path][column.api]);
     const takes = (path, column) => known(path, column) && TAKEN.includes(support[path][column.api].status);
 
+    /* What the only column has of its own is what the form shows and resets. */
+    const fold = () => {
+      const [only, ...rest] = host.columns();
+      if (!only || rest.length) return;
+      Object.entries(only.values).forEach(([path, value]) => {
+        automatic.delete(path);
+        if (there(value)) common()[path] = value; else delete common()[path];
+        delete only.values[path];
+      });
+    };
+    /* What single columns send otherwise than the row of all says. */
+    const apart = (path) => scope !== null || path in WHOLE ? "" : host.columns()
+      .map((column, at) => own(column.values, path) ? `${column.letter}: ${isSetAt(path, at) ? brief(rawAt(path, at)) : "not sent"}` : "")
+      .filter(Boolean).join(", ");
+
     /* What the playground sets by itself as long as nobody touched it: only where it is of use. */
     const isOn = (path) => [true, "true"].includes(common()[path]);
     const meant = (path) => {
@@ -145,6 +160,7 @@
       const said = notes(columns, entries, set);
       if (!set) said.push(...[without(...unlimited(element, columns, entries))].filter(Boolean));
       if (differs) said.push(`${scope.map((at) => `${host.columns()[at].letter}: ${isSetAt(path, at) ? brief(rawAt(path, at)) : "not sent"}`).join(", ")}.`);
+      if (apart(path)) said.push(`Own value in ${apart(path)}.`);
       if (set && !differs && text === "" && control.dataset.control === "text") said.push("Sent as empty text.");
       if (overridden && !set && isSetAt(path, null)) said.push(`Not sent in ${scope.length > 1 ? "these columns" : "this column"}.`);
       if (path in WHOLE && scope !== null) said.push("This goes to all columns.");
@@ -202,7 +218,7 @@
       place.hidden = !found.length;
       place.textContent = found.length ? unestablished(found.length < columns.length ? found.map((column) => column.letter) : []) : "";
     };
-    const refresh = () => { showScopes(); settle(); rows.forEach(refreshRow); showGroups(); showUnestablished(); };
+    const refresh = () => { fold(); showScopes(); settle(); rows.forEach(refreshRow); showGroups(); showUnestablished(); };
     const setScope = (at) => {
       editors.forEach((editor) => editor.flush()); // what is being typed belongs to the columns it was typed for
       scope = at === null ? null : [...new Set([].concat(at))].sort((a, b) => a - b);
@@ -290,6 +306,7 @@
       if (scope !== null) scope.forEach((at) => host.reset(at));
       else {
         host.document().values = {};
+        host.columns().forEach((_, at) => host.reset(at));
         Object.values(WHOLE).forEach((part) => { host.document()[part] = ""; });
         byItself.forEach((path) => automatic.add(path));
         rows.filter((each) => each.dataset.initial).forEach((each) => {
@@ -303,6 +320,7 @@
 
     /* A restored document: what nobody touched goes on following the columns. */
     const adopt = () => {
+      fold();
       byItself.forEach((path) => automatic.add(path));
       byItself.forEach((path) => {
         host.columns().forEach((column) => { if (column.values[path] === null && !takes(path, column)) delete column.values[path]; });
@@ -330,8 +348,8 @@
       scope: () => scope,
       /* The column that is edited, or the first of several. */
       column: () => places()[0] || 0,
-      /* How many rows differ in this column. */
-      changes: (at) => Object.keys(host.columns()[at].values).length,
+      /* What this column sends otherwise than all: ["temperature 0.2"]. */
+      changes: (at) => Object.entries(host.columns()[at].values).map(([path, value]) => `${path} ${there(value) ? brief(value) : "not sent"}`),
       count: () => rows.filter((each) => isSetAt(each.dataset.path, null)).length,
       value: rawAt,
       rows: () => rows,

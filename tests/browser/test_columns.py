@@ -37,7 +37,11 @@ def three(page: Page) -> None:
 
 
 def box(page: Page, path: str) -> Locator:
-    return page.locator(f'[data-path="{path}"][role=group] [data-box]').first
+    return row(page, path).locator("[data-box]").first
+
+
+def row(page: Page, path: str) -> Locator:
+    return page.locator(f'[data-path="{path}"][role=group]')
 
 
 def sent(fake: FakeProvider, path: str) -> dict[str, Any]:
@@ -93,13 +97,12 @@ def test_one_parameter_is_edited_for_several_columns(page: Page, fake: FakeProvi
     box(page, "temperature").fill("0.1")
     page.get_by_role("button", name="Edit column C").click()
     expect(page.locator("[data-selected]")).to_have_text("2 of 3 are edited together")
-    row = page.locator('[data-path="temperature"][role=group]')
-    expect(row).to_contain_text("A: 0.1, C: not sent.")
+    expect(row(page, "temperature")).to_contain_text("A: 0.1, C: not sent.")
     expect(box(page, "temperature")).to_have_attribute("placeholder", "differs")
     box(page, "temperature").fill("0.7")
-    expect(setups(page).nth(0)).to_contain_text("1 changed")
+    expect(setups(page).nth(0)).to_contain_text("temperature 0.7")
     expect(setups(page).nth(1).locator("[data-changed]")).to_be_hidden()
-    expect(setups(page).nth(2)).to_contain_text("1 changed")
+    expect(setups(page).nth(2)).to_contain_text("temperature 0.7")
     page.locator("[data-scopes] button").first.click()
     box(page, "top_p").fill("0.5")
     run(page)
@@ -131,8 +134,39 @@ def test_the_badge_opens_what_a_column_sets_for_itself(page: Page) -> None:
     box(page, "seed").fill("7")
     page.locator("[data-scopes] button").first.click()
     expect(box(page, "seed")).to_have_value("")
+    expect(row(page, "seed")).to_contain_text("Own value in B: 7.")
     page.get_by_role("button", name="1 changed in column B, edit").click()
     expect(box(page, "seed")).to_have_value("7")
+
+
+def test_what_the_last_column_has_of_its_own_is_what_the_form_shows(
+    page: Page, fake: FakeProvider
+) -> None:
+    three(page)
+    page.get_by_role("button", name="Edit column B").click()
+    box(page, "seed").fill("7")
+    page.get_by_role("button", name="Remove column C").click()
+    page.get_by_role("button", name="Remove column A").click()
+    expect(box(page, "seed")).to_have_value("7")
+    box(page, "seed").fill("8")
+    run(page)
+    fake.wait_for_request(1)
+    assert sent(fake, "seed") == {"two": 8}
+    page.click("[data-reset-all]")
+    expect(box(page, "seed")).to_have_value("")
+    expect(page.locator("[data-changed]:visible")).to_have_count(0)
+
+
+def test_reset_all_takes_away_what_columns_have_of_their_own(page: Page) -> None:
+    three(page)
+    page.get_by_role("button", name="Edit column B").click()
+    box(page, "seed").fill("7")
+    page.locator("[data-scopes] button").first.click()
+    page.click("[data-reset-all]")
+    expect(page.locator("[data-changed]:visible")).to_have_count(0)
+    expect(row(page, "seed")).not_to_contain_text("Own value")
+    page.get_by_role("button", name="Undo").click()
+    expect(row(page, "seed")).to_contain_text("Own value in B: 7.")
 
 
 def test_one_column_runs_again_and_the_others_stay(

@@ -55,6 +55,8 @@ def test_palette_sheet_and_jumps_lead_everywhere_by_keyboard(page: Page) -> None
     page.keyboard.press("c")
     expect(prompt(page)).to_be_visible()
     page.wait_for_load_state()
+    expect(prompt(page)).to_be_focused()  # who comes to write can write
+    prompt(page).blur()
     page.keyboard.press("/")
     expect(page.get_by_label("Find a parameter")).to_be_focused()
     page.keyboard.type("?g")

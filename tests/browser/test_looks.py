@@ -89,6 +89,7 @@ def test_with_less_motion_nothing_moves(
 
 
 def test_jumps_and_commands_lead_where_they_say(page: Page) -> None:
+    page.locator("#prompt").blur()
     for key, path in (("h", "/history/"), ("r", "/review/"), ("s", "/stats/"), ("c", "/")):
         page.keyboard.press("g")
         page.keyboard.press(key)

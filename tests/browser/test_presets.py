@@ -208,7 +208,7 @@ def test_what_is_in_the_form_survives_a_reload_and_another_page(page: Page, serv
     expect(prompt(page)).to_have_value("Half a thought")
     expect(box(page, "temperature")).to_have_value("0.6")
     expect(page.locator("[data-model]").last).to_have_value("other")
-    expect(page.locator(".setup").nth(1)).to_contain_text("1 changed")
+    expect(page.locator(".setup").nth(1)).to_contain_text("seed 5")
 
 
 def test_what_was_typed_a_moment_before_leaving_is_saved(page: Page, server: Server) -> None:
