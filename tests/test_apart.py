@@ -131,3 +131,13 @@ def test_the_row_of_a_comparison_says_it_from_the_search(
     ):
         assert html.count('<span class="quiet mono">temperature </span>') == 2
         assert '<b class="mono">1.2</b>' in html
+
+
+@pytest.mark.django_db
+def test_columns_with_inputs_of_their_own_name_how_these_end(alice: User) -> None:
+    long = "A ship came in from the sea and the mate stood on deck."
+    stays = make_run(alice, prompt="A ship came")
+    went_on = make_run(alice, prompt=long, comparison=stays.comparison)
+    html = page(alice, stays.comparison.get_absolute_url())
+    assert line(html, stays) == "prompt A ship came"
+    assert line(html, went_on) == f"prompt …{long[-30:]}"

@@ -1,4 +1,4 @@
-"""How columns that stand side by side differ in their settings: what their heads name."""
+"""How columns that stand side by side differ in what was sent: what their heads name."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +11,7 @@ from playground.completion import CompletionRequest
 from playground.documents import AUTOMATIC
 from playground.models import Comparison, Run, RunFact
 
+END = 30  # characters of an input
 MOST = 4  # settings that a head names; its title has all
 
 Settings = Mapping[str, str]  # {path: text}
@@ -99,9 +100,22 @@ def apart_in(comparison: Comparison, runs: Iterable[Run]) -> dict[int, Apart]:
     unread = [run.pk for run in first.values() if "request" in run.get_deferred_fields()]
     texts = dict(Run.objects.filter(pk__in=unread).values_list("pk", "request")) if unread else {}
     asked = [texts.get(run.pk) or run.request for run in first.values()]
-    columns = [settings_of(CompletionRequest.from_json(text)) for text in asked]
+    requests = [CompletionRequest.from_json(text) for text in asked]
     axes: list[str] = comparison.axes_value.get("fields", [])
+    columns = [settings_of(each) for each in requests]
+    if not comparison.axes:
+        columns = [{**ends, **own} for ends, own in zip(_ends(requests), columns, strict=True)]
     return dict(zip(first, apart(columns, axes), strict=True))
+
+
+def _ends(requests: Sequence[CompletionRequest]) -> list[Settings]:
+    """The end of each input: one column may go on from its output while the others stay. Of a
+    text and messages nobody could say whether they are the same."""
+    if len({each.operation for each in requests}) > 1:
+        return [{} for _ in requests]
+    name = "messages" if requests[0].operation == "chat" else "prompt"
+    texts = (" ".join(each.prompt_text().split()) for each in requests)
+    return [{name: text if len(text) <= END else f"…{text[-END:]}"} for text in texts]
 
 
 def _others(visible: Any, comparison: Comparison, own: Sequence[Run]) -> list[Run]:
