@@ -9,6 +9,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from typing import Any
 
 from playground.completion import CompletionRequest
@@ -17,7 +18,8 @@ Chip = list[str]
 
 MOST_CHIPS = 8
 LONGEST = 40  # characters of a value
-MOST_WORDS = 200_000  # characters of a prompt whose words are counted
+MOST_WORDS = 200_000  # characters of what differs between two prompts whose words are counted
+STEP = 4_096  # characters compared at once
 # Set by the form itself, or a question of transport.
 QUIET = ("stream", "stream_options.include_usage")
 _WORD = re.compile(r"\S+")
@@ -55,16 +57,33 @@ def _field(name: str, old: str, new: str) -> list[Chip]:
 def _prompt(old: str, new: str) -> list[Chip]:
     if old == new:
         return []
+    head = _same(old, new)
+    tail = _same(old[head:][::-1], new[head:][::-1])
+    around = len(_WORD.findall(old[:head][:MOST_WORDS]))
+    around += len(_WORD.findall(old[len(old) - tail :][:MOST_WORDS]))
+    old, new = old[head : len(old) - tail], new[head : len(new) - tail]
     was, now = (Counter(_WORD.findall(text[:MOST_WORDS])) for text in (old, new))
     kept = (was & now).total()
     added, removed = now.total() - kept, was.total() - kept
+    if (around + kept) * 2 < around + min(was.total(), now.total()):
+        return [_said("new prompt")]
+    if max(len(old), len(new)) > MOST_WORDS:  # not all of it was counted
+        return [_said("prompt changed")]
     if not added and not removed:
         return [_said("prompt: only white space or order")]
-    if kept * 2 < min(was.total(), now.total()):
-        return [_said("new prompt")]
     parts = [f"+{added}"] * bool(added) + [f"−{removed}"] * bool(removed)
     word = "word" if max(added, removed) == 1 else "words"
     return [["added", "prompt", "", f"{' '.join(parts)} {word}"]]
+
+
+def _same(old: str, new: str) -> int:
+    """How many characters both begin with, up to the end of the white space after a word."""
+    at, most = 0, min(len(old), len(new))
+    while at < most and old[at : at + STEP] == new[at : at + STEP]:
+        at += STEP
+    pairs = zip(old[at : at + STEP], new[at : at + STEP], strict=False)
+    at = min(most, at + sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs)))
+    return 1 + max(old.rfind(blank, 0, at) for blank in " \n\t")
 
 
 def _values(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Chip]:

@@ -12,6 +12,10 @@ def asked(prompt: str = "one two three four", model: str = "m", **values: Any) -
     return CompletionRequest("local", "completions", model, prompt=prompt, values=values)
 
 
+SAME_WORDS = ["said", "prompt: only white space or order", "", ""]
+LONG = "word and " * 34_000  # 306,000 characters
+
+
 @pytest.mark.parametrize(
     ("old", "new", "chips"),
     [
@@ -28,11 +32,13 @@ def asked(prompt: str = "one two three four", model: str = "m", **values: Any) -
         (asked(), asked("one two three four five"), [["added", "prompt", "", "+1 word"]]),
         (asked(), asked("one two three six seven"), [["added", "prompt", "", "+2 −1 words"]]),
         (asked(), asked("quite another thing"), [["said", "new prompt", "", ""]]),
-        (
-            asked(),
-            asked("one  two three four"),
-            [["said", "prompt: only white space or order", "", ""]],
-        ),
+        (asked(), asked("one  two three four"), [SAME_WORDS]),
+        (asked(), asked("one three two four"), [SAME_WORDS]),
+        (asked(LONG), asked(f"{LONG}hello you"), [["added", "prompt", "", "+2 words"]]),
+        (asked(LONG), asked(f"hello you {LONG}"), [["added", "prompt", "", "+2 words"]]),
+        (asked(LONG), asked(f"{LONG} "), [SAME_WORDS]),
+        (asked(f"a {LONG}b"), asked(f"b {LONG}a"), [["said", "prompt changed", "", ""]]),
+        (asked("x" * 300_000), asked("x" * 300_001), [["said", "prompt changed", "", ""]]),
         (asked(seed=1), asked(seed="1"), [["said", "nothing changed", "", ""]]),
         (asked(stream=True), asked(), [["said", "nothing changed", "", ""]]),
         (asked(stop=None), asked(), [["removed", "stop", "null", ""]]),
