@@ -3,6 +3,7 @@
 import threading
 import unicodedata
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -220,6 +221,20 @@ def test_lists_read_no_big_column(
     selected = " ".join(query["sql"].partition("FROM")[0] for query in queries.captured_queries)
     for column in (*Run.BIG, "document"):
         assert f'"{column}"' not in selected
+
+
+def test_a_preview_of_the_next_tokens_is_nothing_to_go_back_to_or_to_compare_with(
+    alice: User, connection: Connection, process: Process
+) -> None:
+    ran = begin(alice, connection, process, request_to(connection, max_tokens=24))
+    ahead = replace(request_to(connection, max_tokens=16), labels=("Preview",))
+    ghost = begin(alice, connection, process, ahead, visibility="private")
+    assert Comparison.objects.newest_of(alice) == ran
+    again = begin(alice, connection, process, request_to(connection, max_tokens=24))
+    assert again.change_list == [["said", "nothing changed", "", ""]]
+    ghost.show_to("team")  # whoever shows it to the team means it
+    again.trash()
+    assert Comparison.objects.newest_of(alice) == ghost
 
 
 def test_a_preview_is_one_short_line() -> None:

@@ -208,6 +208,24 @@ def test_more_outputs_than_keys_are_refused_with_a_way_out(alice: User, client: 
     assert Panel.objects.get().rounds.count() == 45
 
 
+def test_a_preview_of_the_next_tokens_is_in_a_panel_only_where_it_is_asked_for(
+    alice: User, client: Client
+) -> None:
+    client.force_login(alice)
+    make_run(alice, "Once", "a", model="a")
+    make_run(alice, "Once", "b", model="b")
+    ahead = make_run(alice, "Once", "c", model="c", visibility="private")
+    RunLabel.objects.put([ahead.pk], Label.objects.named(ahead.team_id, ["preview"]))
+    fields = {"kind": "panel", "whose": "team", "name": "Which?"}
+    form = client.get(reverse("review_new"), fields)
+    assert (form.context["special"], form.context["asks"]) == ([("previews", 1, False)], None)
+    for ticked, entries in (({}, 2), ({"previews": "on"}, 3)):
+        client.post(reverse("review_new"), {**fields, **ticked})
+        assert Panel.objects.latest("pk").entries.count() == entries
+    searched = client.get(reverse("review_new"), {**fields, "q": "label:preview"})
+    assert searched.context["special"] == [("previews", 1, True)]
+
+
 def test_the_form_says_how_many_votes_each_way_takes(alice: User, client: Client) -> None:
     made = [make_run(alice, prompt, f"{m}", model=m) for prompt in ("Hi", "Ho") for m in "abc"]
     client.force_login(alice)

@@ -91,12 +91,19 @@ def test_private_and_failed_runs_are_left_out_unless_asked_for_and_the_form_says
     stopped_late = make_run(bob, "Stopped later", "A beginning", status="cancelled")
     silent = make_run(bob, "Silent", "")  # that nothing came is what there is to review
     own = make_run(bob, "Own", visibility="private")
+    ahead = make_run(bob, "Ahead", visibility="private")
+    RunLabel.objects.put([ahead.pk], Label.objects.named(ahead.team_id, ["Preview"]))
     fields = {"kind": "queue", "whose": "team"}
     form = page.get(reverse("review_new"), fields)
-    assert form.context["special"] == [("failed", 2, False), ("private", 1, False)]
+    assert form.context["special"] == [
+        ("failed", 2, False),
+        ("private", 1, False),
+        ("previews", 1, False),
+    ]
     said = form.content.decode()
     assert "2 that failed or were stopped before any text" in said
     assert "1 private one: nobody but you sees or counts it" in said
+    assert "1 preview of the next tokens" in said
 
     def made(**ticked: str) -> set[int]:
         page.post(reverse("review_new"), {**fields, "name": "x", **ticked})
@@ -105,6 +112,7 @@ def test_private_and_failed_runs_are_left_out_unless_asked_for_and_the_form_says
     plain = {run.pk for run in (*runs, stopped_late, silent)}
     assert made() == plain
     assert made(private="on") == plain | {own.pk}
+    assert made(previews="on") == plain | {ahead.pk}
     assert len(made(failed="on") - plain) == 2
     rows = f"run-{failed.pk},run-{own.pk}"
     alone = page.get(reverse("review_new"), {"kind": "queue", "rows": rows})

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from django.db import models, transaction
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 from django.urls import reverse
 from django.utils import timezone
 
@@ -18,6 +18,7 @@ from playground.models.connections import Connection
 from playground.models.gate import check
 from playground.models.labels import Label, RunLabel
 from playground.models.live import LIVE
+from playground.models.previews import is_preview
 from playground.models.prices import PriceBook
 from playground.models.processes import Process
 from playground.models.runs import Run, preview
@@ -62,9 +63,13 @@ def queued(
 
 class ComparisonQuerySet(VisibleQuerySet):
     def newest_of(self, user: User) -> "Comparison | None":
-        """What this person has run last, where that is not long ago."""
+        """What this person has run last, where that is not long ago; no preview."""
+        runs = Run.objects.filter(~is_preview(), comparison=OuterRef("pk"))
         recent = self.visible_to(user).filter(
-            author_id=user.pk, deleted_at=None, created_at__gte=timezone.now() - RECENT
+            Exists(runs),
+            author_id=user.pk,
+            deleted_at=None,
+            created_at__gte=timezone.now() - RECENT,
         )
         found: Comparison | None = recent.order_by("-created_at", "-id").only("pk").first()
         return found
@@ -122,9 +127,11 @@ class ComparisonQuerySet(VisibleQuerySet):
         columns: Sequence[tuple[Connection, CompletionRequest]],
         places: Sequence[Place],
     ) -> str:
-        """Against what this author ran last in this team, as JSON; nothing that was deleted."""
+        """Against what this author ran last in this team, as JSON; nothing deleted, no preview."""
         own = Run.objects.filter(team_id=membership.team_id, author_id=membership.user_id)
-        newest = own.filter(deleted_at=None).order_by("-created_at", "-comparison", "-pk")
+        newest = own.filter(~is_preview(), deleted_at=None).order_by(
+            "-created_at", "-comparison", "-pk"
+        )
         last = newest.values_list("comparison", flat=True).first()
         before = Run.objects.filter(comparison=last, deleted_at=None).order_by("position")
         texts = before.values_list("request", flat=True)[:1] if last else []

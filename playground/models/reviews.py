@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from playground.completion import RunStatus, storable
 from playground.models.among import Among
+from playground.models.previews import is_preview
 from playground.models.runs import Run
 from playground.models.teams import Membership, User
 from playground.models.visible import Visibility
@@ -39,21 +40,24 @@ def open_to(membership: Membership, prefix: str) -> Q:
 REVIEWED = Q(items__skipped_at__isnull=False) | Q(items__run__rating__isnull=False)
 
 
-# Kinds of runs that are in a new queue only when they are asked for.
+# Kinds of runs that are in a new queue only when they are asked for, beside previews.
 RATED = Q(rating__isnull=False)
 WORDLESS = Q(status=RunStatus.FAILED) | Q(
     status__in=(RunStatus.CANCELLED, RunStatus.INTERRUPTED), output_preview=""
 )
 HIDDEN = Q(visibility=Visibility.PRIVATE)
-ON_REQUEST = {"rated": RATED, "failed": WORDLESS, "private": HIDDEN}
 
 
-def on_request(run_ids: Sequence[int]) -> dict[str, set[int]]:
-    """{name of ON_REQUEST: those of these runs}; a query each."""
+def on_request(run_ids: Sequence[int], *, panel: bool) -> dict[str, set[int]]:
+    """{name of the kind: those of these runs}; a query each. A panel leaves out previews only."""
+    kinds: dict[str, Q] = {}
+    if not panel:
+        kinds = {"rated": RATED, "failed": WORDLESS, "private": HIDDEN & ~is_preview()}
+    kinds["previews"] = is_preview()
     runs = Run.objects.filter(Among("pk", run_ids))
     return {
         name: set(runs.filter(wanted).values_list("pk", flat=True))
-        for name, wanted in ON_REQUEST.items()
+        for name, wanted in kinds.items()
     }
 
 

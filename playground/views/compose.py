@@ -11,7 +11,7 @@ from django.views.decorators.http import require_GET
 
 from playground import documents, embedded, first_steps, panel
 from playground.database import wait_for
-from playground.models import Comparison, Connection, Memory, Run, reruns
+from playground.models import Comparison, Connection, Memory, Run, previews, reruns
 from playground.models.notices import all_notices
 from playground.models.prices import Price
 from playground.models.teams import Membership, User
@@ -78,6 +78,7 @@ def _page(user: User, found: Comparison | None, runs: Sequence[Run]) -> dict[str
         "newcomer": membership is not None and membership.may_run and _is_new(user),
         "connections": connections,
         "comparison": found,
+        "preview_label": previews.LABEL,
         "last": None if found else Comparison.objects.newest_of(user),
         "column_ids": reruns.column_ids(found.document) if found else [],
         "runs": runs,

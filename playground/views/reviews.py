@@ -67,8 +67,8 @@ def _panels(user: User) -> list[dict[str, Any]]:
 
 def new(request: Request) -> HttpResponse:
     """Of selected `rows`, or of a search `q`, `whose`: as `kind` with a `name`; a panel `together`
-    shows all outputs of a prompt at once, a queue has `rated`, `failed` and `private` runs only
-    where these are ticked."""
+    shows all outputs of a prompt at once; `previews`, and in a queue `rated`, `failed` and
+    `private` runs, are in it only where these are ticked."""
     membership = membership_of(request)
     fields = request.POST if request.method == "POST" else request.GET
     kind = fields.get("kind", KINDS[0])
@@ -84,14 +84,13 @@ def new(request: Request) -> HttpResponse:
         return render(request, "reviews/new.html", context, status=422)
     ids, complete = _chosen(request.user, rows, asked, MOST if kind == "queue" else MOST_RUNS)
     context |= {"count": len(ids), "complete": complete}
+    special = on_request(ids, panel=kind == "panel")
+    ticked = _ticked(ids, special) if request.method != "POST" else set(fields)
+    context["special"] = [(name, len(of), name in ticked) for name, of in special.items() if of]
+    left_out = set().union(*(of for name, of in special.items() if name not in ticked))
+    ids = [pk for pk in ids if pk not in left_out]
     if kind == "panel":
         context["asks"] = votes_asked(ids)
-    else:
-        special = on_request(ids)
-        ticked = _ticked(ids, special) if request.method != "POST" else set(fields)
-        context["special"] = [(name, len(of), name in ticked) for name, of in special.items() if of]
-        left_out = set().union(*(of for name, of in special.items() if name not in ticked))
-        ids = [pk for pk in ids if pk not in left_out]
     if request.method != "POST":
         return render(request, "reviews/new.html", context)
     try:
@@ -104,7 +103,7 @@ def new(request: Request) -> HttpResponse:
 
 def _ticked(ids: list[int], special: dict[str, set[int]]) -> set[str]:
     """What the form begins with: rated runs, and others where there would be nothing else."""
-    plain = set(ids) - special["failed"] - special["private"]
+    plain = set(ids).difference(*(of for name, of in special.items() if name != "rated"))
     return {"rated"} if plain else set(special)
 
 
@@ -120,11 +119,11 @@ def _chosen(user: User, rows: list[str], asked: Asked, most: int) -> tuple[list[
 def _made(membership: Membership, ids: list[int], asked: Asked, typed: dict[str, Any]) -> str:
     """The address of what was made."""
     name = typed["typed"]
+    if typed["special"] and not ids:
+        raise ValidationError("All of these runs are left out. Tick below which it should have.")
     if typed["kind"] == "panel":
         panel = Panel.objects.begin(membership, name, ids, together=typed["together"])
         return reverse("panel", args=[panel.pk])
-    if typed["special"] and not ids:
-        raise ValidationError("All of these runs are left out. Tick below which it should have.")
     queue = Queue.objects.begin(membership, name, ids, asked.typed)
     return reverse("queue", args=[queue.pk])
 

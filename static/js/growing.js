@@ -5,7 +5,6 @@
   const AHEAD = 16; // tokens of a preview
   const LOOK = 300; // ms between two looks at a preview that is not there yet
   const LONGEST = 60_000; // ms after which a preview is given up
-  const LABEL = "preview"; // of the private runs that previews are
 
   /* `host`: document(), current() → position, put(prompt), multiplies(), previewed(position, tokens,
      label) → what is posted, goOn(article). */
@@ -68,7 +67,7 @@
       draw("looking ahead…", true);
       const fail = (sentence) => { if (own === turn) { shown = ""; draw(sentence); playground.announce(sentence, true); } };
       try {
-        const response = await playground.post(form.action, { document: host.previewed(position, AHEAD, LABEL) });
+        const response = await playground.post(form.action, { document: host.previewed(position, AHEAD, ghost.dataset.label) });
         const made = new DOMParser().parseFromString(await response.text(), "text/html");
         const run = made.querySelector("[data-run]");
         if (!response.ok || !run) { fail(made.body.textContent.trim().replace(/\s+/g, " ").slice(0, 300) || `No preview (${response.status}).`); return; }
