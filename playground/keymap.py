@@ -6,6 +6,7 @@ whose control is on the page: an element with `data-command` and the command's n
 
 from typing import NamedTuple
 
+SMALL = frozenset(("a", "an", "the", "my", "to", "of"))  # words by which the palette finds nothing
 Keys = tuple[
     str, ...
 ]  # pressed together, such as ("Ctrl", "Enter"); with "G" first, one after the other
@@ -116,17 +117,25 @@ REVIEW = (
 MENUS = (  # without keys: the sheet does not show them
     Command("Admin", (), "admin", "sliders", "settings users people teams limits quotas audit"),
     Command(
-        "Connections and keys", (), "connections", "link", "api key backends providers models url"
+        "Connections and keys",
+        (),
+        "connections",
+        "link",
+        "api key backends providers models url add",
     ),
     Command(
-        "Members and invitations", (), "team", "team", "invite add people users roles join team"
+        "Members and invitations",
+        (),
+        "team",
+        "team",
+        "invite add people users roles join team colleague",
     ),
     Command("Switch team", (), "teams", "team", "change another"),
     Command("Labels", (), "labels", "tag", "tags rename merge"),
     Command("Shared links", (), "shares", "link", "publish public revoke"),
     Command("Import runs", (), "import", "arrow-down", "upload restore backup file jsonl csv llm"),
     Command("Export runs", (), "export", "download", "download backup save file jsonl csv sqlite"),
-    Command("Trash", (), "trash", "trash", "deleted restore undelete bin retention"),
+    Command("Trash", (), "trash", "trash", "deleted restore undelete bin retention runs remove"),
     Command("Dark theme", (), "dark", "theme", "mode night black"),
     Command("Light theme", (), "light", "theme", "mode day white"),
     Command("Theme of the system", (), "system", "theme", "mode automatic"),
@@ -145,6 +154,12 @@ SECTIONS = (
     ("Blind panel", REVIEW),
     ("", MENUS),
 )
+
+
+def words(typed: str) -> list[str]:
+    """What the palette looks for; small words only where there are no others."""
+    said = typed.casefold().split()
+    return [word for word in said if word not in SMALL] or said
 
 
 def commands() -> list[Command]:

@@ -64,14 +64,39 @@ def test_every_command_has_its_control() -> None:
         ("log out", "Sign out"), ("dark", "Dark theme"), ("theme", "Light, dark or as the system"),
         ("shortcuts", "Keyboard shortcuts"), ("2fa", "Two-factor login"), ("curl", "View code"),
         ("help", "Reference of parameters"), ("cost", "Go to Stats"), ("undelete", "Trash"),
+        ("delete run", "Trash"), ("delete a run", "Trash"), ("add a key", "Connections and keys"),
+        ("invite a colleague", "Members and invitations"),
     ],
 )  # fmt: skip
 def test_what_a_person_may_do_is_found_by_the_words_they_use(typed: str, named: str) -> None:
     """As `static/js/palette.js` finds it: every word is part of the name or of a synonym."""
     [command] = [each for each in keymap.commands() if each.words == named]
     called = f"{command.words} {command.also}".lower()
-    assert all(word in called for word in typed.split())
+    assert all(word in called for word in keymap.words(typed))
     assert command.also == command.also.lower()
+
+
+def test_the_page_and_the_server_pass_over_the_same_small_words() -> None:
+    script = (ROOT / "static/js/palette.js").read_text(encoding="utf-8")
+    [listed] = re.findall(r"const SMALL = new Set\(\[(.*?)\]\)", script)
+    assert set(re.findall(r'"(\w+)"', listed)) == keymap.SMALL
+    assert keymap.words("Add a key to the team") == ["add", "key", "team"]
+    assert keymap.words("the") == ["the"]
+
+
+def test_a_word_that_finds_nothing_does_not_hide_what_the_others_find(
+    client: Client, alice: User, connect: Callable[..., Connection]
+) -> None:
+    connection = connect("local", default_model="field-guide-7b")
+    Preset.objects.keep(alice, "Field notes", {"values": {}}, shared=False)
+    Preset.objects.keep(alice, "Field trips", {"values": {}}, shared=False)
+    found = asked(client, alice, "the field notes of yesterday")
+    assert "Preset Field notes" in found
+    assert "Preset Field trips" not in found
+    assert f"#model-{connection.pk}-field-guide-7b" in found
+    nothing = asked(client, alice, "yesterday")
+    assert "Preset" not in nothing
+    assert "#model-" not in nothing
 
 
 def test_every_icon_of_a_command_exists() -> None:

@@ -1,6 +1,7 @@
 """What the command palette finds on the server: presets, models and runs."""
 
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
 from django.http import HttpResponse
 from django.shortcuts import render
@@ -14,28 +15,32 @@ from playground.views.asked import Asked
 MOST = 5  # of each kind
 HOUR = 3600  # seconds
 REMEMBERED = 200  # newest runs whose models are offered
+Found = TypeVar("Found")
 
 
 @require_GET
 def palette(request: Request) -> HttpResponse:
     """Options for `q`; of runs their number and first words only, so that no name is given away."""
     asked = Asked.of(request)
-    wanted = asked.typed.casefold().split()
+    wanted = keymap.words(asked.typed)
+    presets = Preset.objects.visible_to(request.user).listed()
     context = {
-        "presets": [
-            each
-            for each in Preset.objects.visible_to(request.user).listed()
-            if _matches(wanted, "preset", each.name)
-        ][:MOST],
+        "presets": _best(presets, wanted, lambda each: f"preset {each.name}")[:MOST],
         "models": _models(request.user, wanted) if wanted else [],
         "comparisons": _comparisons(asked),
     }
     return render(request, "palette/_found.html", context)
 
 
-def _matches(wanted: list[str], *texts: str) -> bool:
-    whole = " ".join(texts).casefold()
-    return all(word in whole for word in wanted)
+def _best(offered: Iterable[Found], wanted: list[str], text: Callable[[Found], str]) -> list[Found]:
+    """Those that the most words find, so that a word that finds nothing hides nothing."""
+    ranked = [(_count(wanted, text(each).casefold()), each) for each in offered]
+    most = max((count for count, _ in ranked), default=0)
+    return [each for count, each in ranked if count == most and (most or not wanted)]
+
+
+def _count(wanted: list[str], text: str) -> int:
+    return sum(word in text for word in wanted)
 
 
 def _models(user: User, wanted: list[str]) -> list[tuple[Connection, str]]:
@@ -52,11 +57,8 @@ def _models(user: User, wanted: list[str]) -> list[tuple[Connection, str]]:
         for name in (each.default_model, *each.offered([]))
     ]
     pairs += [(pk, name) for pk, name in lately if pk in usable]
-    return [
-        (usable[pk], name)
-        for pk, name in dict.fromkeys(pairs)
-        if name and _matches(wanted, "model", name, usable[pk].name)
-    ][:MOST]
+    found = [(usable[pk], name) for pk, name in dict.fromkeys(pairs) if name]
+    return _best(found, wanted, lambda each: f"model {each[1]} {each[0].name}")[:MOST]
 
 
 def _comparisons(asked: Asked) -> list[dict[str, Any]]:

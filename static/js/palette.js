@@ -5,6 +5,7 @@
   const dialog = document.getElementById("palette");
   if (!dialog) return;
   const PAUSE = 150; // ms without a key after which the server is asked
+  const SMALL = new Set(["a", "an", "the", "my", "to", "of"]); // as keymap.SMALL: nothing is found by them
   const input = dialog.querySelector("input"), list = document.getElementById("palette-list"), none = dialog.querySelector("[data-nothing]");
   let asked = 0, timer = 0, before = null;
 
@@ -45,14 +46,16 @@
   };
   const name = () => [...list.querySelectorAll("[role=option]")].forEach((each, at) => { each.id = `palette-${at}`; each.setAttribute("aria-selected", "false"); });
   const narrow = () => {
-    const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
-    const rank = (each) => { // what is called so first, then what is called so too; the rest is hidden
+    const typed = input.value.toLowerCase().split(/\s+/).filter(Boolean), large = typed.filter((word) => !SMALL.has(word));
+    const words = large.length ? large : typed; // "the" may become "theme"
+    const count = (text) => words.filter((word) => text.includes(word)).length;
+    const rank = (each) => {
       const called = each.querySelector(".palette__words").textContent.toLowerCase();
-      if (words.every((word) => called.includes(word))) return 0;
-      return words.every((word) => `${called} ${each.dataset.also}`.includes(word)) ? 1 : 2;
+      return { each, named: count(called), found: count(`${called} ${each.dataset.also}`), at: Number(each.dataset.at) };
     };
-    const local = list.querySelector("[data-local]"), ranked = [...local.children].map((each) => [rank(each), Number(each.dataset.at), each]);
-    ranked.sort((one, other) => one[0] - other[0] || one[1] - other[1]).forEach(([place, , each]) => { each.hidden = place === 2; local.append(each); });
+    /* What the most words find is offered, so that a word that finds nothing hides nothing; first what is called so, then what is called so too. */
+    const local = list.querySelector("[data-local]"), ranked = [...local.children].map(rank), most = Math.max(...ranked.map(({ found }) => found));
+    ranked.sort((one, other) => other.named - one.named || one.at - other.at).forEach(({ each, found }) => { each.hidden = found < most || (words.length > 0 && !found); local.append(each); });
     name();
     mark(options()[0]);
     none.hidden = options().length > 0;

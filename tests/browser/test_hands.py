@@ -33,6 +33,8 @@ def test_palette_sheet_and_jumps_lead_everywhere_by_keyboard(page: Page) -> None
     assert not Axe().run(page).response["violations"]
     search.fill("invite")
     expect(palette.get_by_role("option", selected=True)).to_have_text("Members and invitations")
+    search.fill("invite a colleague or whoever comes")  # what finds nothing hides nothing
+    expect(palette.get_by_role("option", selected=True)).to_have_text("Members and invitations")
     search.fill("night")
     expect(palette.locator("[data-local] [role=option]:visible")).to_have_text(
         ["Light, dark or as the system", "Dark theme"]
