@@ -192,6 +192,23 @@ def test_the_answer_holds_the_new_row(page: Client, queue: Queue, runs: list[Run
     assert "2/5" in history.json()["rows"][f"row-comparison-{runs[0].comparison_id}"]
 
 
+def test_the_list_tells_columns_apart_that_look_the_same_also_once_one_is_rated(
+    page: Client, alice: User
+) -> None:
+    cold = make_run(alice, values={"temperature": 0.2})
+    warm = make_run(alice, values={"temperature": 1.2}, comparison=cold.comparison)
+    Run.objects.update(indexed=True)
+    queue = Queue.objects.begin(membership(alice), "x", [cold.pk, warm.pk])
+    listed = page.get(reverse("queue", args=[queue.pk])).content.decode()
+    rated = triage(page, do="rate", value="4", row=f"run-{warm.pk}", queue=queue.pk).json()["rows"]
+    assert list(rated) == [f"item-{queue.items.get(run=warm).pk}"]
+    for said in (f"Run {cold.comparison_id}B</span>", '<b class="mono">1.2</b>'):
+        assert said in listed
+        assert said in "".join(rated.values())
+    assert f"Run {cold.comparison_id}A</span>" in listed
+    assert '<b class="mono">0.2</b>' in listed
+
+
 def test_items_are_taken_and_assigned(
     page: Client, queue: Queue, runs: list[Run], bob: User, alice: User
 ) -> None:

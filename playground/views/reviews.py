@@ -23,6 +23,7 @@ from playground.models import (
 from playground.models.panels import MOST_RUNS, votes_asked
 from playground.models.reviews import MOST, on_request
 from playground.views import Request, membership_of
+from playground.views.apart import in_rows
 from playground.views.asked import Asked
 from playground.views.selection import ids_of, noticed, rows_of
 
@@ -148,12 +149,7 @@ def queue(request: Request, pk: int) -> HttpResponse:
         items = items.filter(assignee=request.user)
     elif show == "waiting":
         items = items.waiting()
-    big = [f"run__{name}" for name in (*Run.BIG, "error_message")]
-    listed = list(
-        items.select_related("run", "assignee")
-        .defer(*big)
-        .prefetch_related("run__labels")[: LISTED + 1]
-    )
+    listed = light_items(items, LISTED + 1)
     more, listed = len(listed) > LISTED, listed[:LISTED]
     first = next((each for each in listed if each.state == "waiting"), None)
     opened = request.GET.get("item", "")
@@ -173,6 +169,15 @@ def queue(request: Request, pk: int) -> HttpResponse:
         **(read(chosen) if chosen else {"item": None}),
     }
     return render(request, "reviews/queue.html", context)
+
+
+def light_items(items: Any, most: int | None = None) -> list[QueueItem]:
+    """With what the list shows of each, also how columns of one comparison differ."""
+    big = [f"run__{name}" for name in (*Run.BIG, "error_message")]
+    rows = items.select_related("run", "assignee").defer(*big).prefetch_related("run__labels")
+    listed = list(rows[:most])
+    in_rows([each.run for each in listed])
+    return listed
 
 
 def read(item: QueueItem) -> dict[str, Any]:

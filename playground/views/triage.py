@@ -17,6 +17,7 @@ from playground.models import QueueItem, Run, User
 from playground.models.batches import BATCH
 from playground.views import Request, acts
 from playground.views.acts import Done, Refused, Target
+from playground.views.reviews import light_items
 from playground.views.rows import comparison_rows, run_rows
 from playground.views.selection import noticed, rows_of, runs_of, trashed_of
 
@@ -129,10 +130,11 @@ def drawn(target: Target) -> dict[str, str]:
 
 def _queue_rows(target: Target) -> dict[str, str]:
     found = QueueItem.objects.visible_to(target.user).filter(
-        queue=target.queue, queue__team=target.team, run__in=target.runs
+        queue=target.queue, queue__team=target.team, run__comparison__in=target.comparisons
     )
-    items = found.select_related("run", "assignee").defer(*[f"run__{name}" for name in Run.BIG])
+    changed = set(target.runs)
     return {
         f"item-{item.pk}": render_to_string("reviews/_item.html", {"item": item}, target.request)
-        for item in items.prefetch_related("run__labels")
+        for item in light_items(found)
+        if item.run_id in changed
     }
