@@ -29,7 +29,6 @@ ORDERS = {
 }
 ORDER = ("temperature", "top_k", "top_p", "min_p")  # of Hugging Face; assumed of all others
 SAMPLERS = frozenset(ORDER)
-ASKING = ("logprobs", "top_logprobs", "prompt_logprobs", "loglikelihood")
 GONE = "The connection of this run is not available any more, so nothing can be continued on it."
 NOT_THERE = "There is no such alternative. Reload the page and try again."
 LIVE = "This run has not ended yet."
@@ -122,13 +121,11 @@ def _page(found: Probabilities, index: int, start: int, count: int) -> dict[str,
 def heat(request: Request, pk: int) -> HttpResponse:
     """The panel of a column, which the page fills from `tokens`."""
     run = get_object_or_404(Run.objects.visible_to(request.user), pk=pk)
-    asked = run.request_value()
     choices = run.choices.defer("packed_logprobs", "packed_timeline")
     sized = choices.annotate(size=Length("packed_logprobs")).values_list("index", "size")
     extras = run.metadata_value.get("choices_extra", {})
     context = {
         "run": run,
-        "asked": any(asked.values.get(path) for path in ASKING),
         "choices": [
             index
             for index, size in sized

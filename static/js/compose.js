@@ -227,6 +227,12 @@
     runColumn(position);
   }, true);
 
+  const goTo = (path, position) => {
+    openPanel();
+    panel.setScope(position >= 0 && doc.columns.length > 1 ? position : null);
+    panel.focus(path);
+  };
+
   /* --- "Use this one" --- */
   const use = (found, letter) => {
     const before = snapshot();
@@ -254,6 +260,8 @@
     if (event.target.closest("[data-force]")) { force = true; run(); }
     const using = event.target.closest("[data-use]");
     if (using) useRun(using);
+    const wanted = event.target.closest("[data-go-parameter]");
+    if (wanted) goTo(wanted.dataset.goParameter, formColumn(wanted.closest("[data-run]")));
   });
   document.addEventListener("htmx:afterSwap", (event) => {
     const { target } = event.detail;

@@ -46,7 +46,7 @@
       .then(() => setTimeout(() => again(column, panel, tab), AGAIN));
   };
   const again = (column, panel, tab) => {
-    if (!panel.isConnected || panel.hidden || panel.dataset.asked !== column.dataset.status || !live(column)) return;
+    if (!panel.isConnected || panel.hidden || panel.querySelector(".empty--tokens") || panel.dataset.asked !== column.dataset.status || !live(column)) return;
     delete panel.dataset.asked;
     load(column, panel, tab);
   };

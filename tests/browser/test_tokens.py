@@ -180,9 +180,11 @@ def test_without_probabilities_the_view_says_how_to_get_them(
     fake.reply_with(words(5))
     column = stored(page, server, "m", logprobs=None)
     column.get_by_role("tab", name="Probabilities").click()
-    expect(column).to_contain_text("No token probabilities came back")
+    expect(column).to_contain_text("No token probabilities were asked for")
     expect(column).to_contain_text("Set logprobs under Output")
     clean(page)
+    column.get_by_role("button", name="Go to logprobs").click()
+    expect(page.locator('#params [data-path="logprobs"] [data-box]:focus')).to_have_count(1)
 
 
 def test_it_works_on_the_page_of_the_run(page: Page, server: Server) -> None:

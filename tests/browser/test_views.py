@@ -106,7 +106,7 @@ def test_a_view_is_remembered(page: Page, fake: FakeProvider, server: Server) ->
     found = columns(page, server, {}, {})
     tab(found.nth(1), "Markdown").click()
     tab(found.nth(0), "Probabilities").click()
-    expect(panel(found.nth(0))).to_contain_text("No token probabilities came back")
+    expect(panel(found.nth(0))).to_contain_text("No token probabilities were asked for")
     page.reload()  # there are none: that is no reason to hide the text
     expect(tab(found.nth(0), "Text")).to_have_attribute("aria-selected", "true")
     expect(panel(found.nth(1)).locator("h1")).to_be_visible()
