@@ -255,7 +255,12 @@
     use({ values, extra, headers, column: { ...column, ...(id ? { id } : {}) } }, letter);
   };
 
-  const run = () => { if (!$("[data-run-button]").disabled && !stopping()) form.requestSubmit(); };
+  let unsay = () => {};
+  const run = () => {
+    if (stopping()) unsay = playground.toast("It is still running. Esc stops it.");
+    else if (!$("[data-run-button]").disabled) form.requestSubmit();
+  };
+  document.addEventListener("playground:idle", () => unsay());
   document.addEventListener("click", (event) => {
     if (event.target.closest("[data-force]")) { force = true; run(); }
     const using = event.target.closest("[data-use]");

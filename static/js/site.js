@@ -60,7 +60,7 @@
     return shown;
   };
 
-  /* A message with a way back, for ten seconds; it waits while it is pointed at or has the focus. */
+  /* A message, with a way back where there is one, for ten seconds; it waits while it is pointed at or has the focus. */
   const TOAST = 10_000;
   let toasted = null;
   playground.toast = (text, act) => {
@@ -70,15 +70,16 @@
     let timer = 0;
     const close = () => { clearTimeout(timer); toast.remove(); if (toasted === undo) toasted = null; };
     const undo = () => { close(); act(); };
+    toast.querySelector("[data-undo]").hidden = !act;
     const wait = () => { clearTimeout(timer); timer = setTimeout(close, TOAST); };
     toast.querySelector("[data-undo]").addEventListener("click", undo);
     toast.querySelector("[data-close]").addEventListener("click", close);
     ["pointerenter", "focusin"].forEach((kind) => toast.addEventListener(kind, () => clearTimeout(timer)));
     ["pointerleave", "focusout"].forEach((kind) => toast.addEventListener(kind, wait));
     holder.replaceChildren(toast);
-    toasted = undo;
+    toasted = act ? undo : null;
     wait();
-    playground.announce(`${text} Undo with U.`);
+    playground.announce(act ? `${text} Undo with U.` : text);
     return close;
   };
   document.addEventListener("keydown", (event) => {

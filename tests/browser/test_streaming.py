@@ -226,8 +226,13 @@ def test_run_becomes_stop_in_place_and_stop_reaches_the_backend(
     fake.reply_with(words(10_000, 40.0))
     column = run(page)
     expect(column.locator(".out")).to_contain_text("w5 ")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("#toasts")).to_contain_text("It is still running. Esc stops it.")
+    expect(page.locator("#toasts [data-undo]")).to_be_hidden()
     page.keyboard.press("Escape")
     finished(column, "cancelled")
+    expect(page.locator("#toasts .toast")).to_have_count(0)
+    assert len(fake.posts) == 2
 
 
 def test_enter_while_composing_a_word_sends_nothing(page: Page, fake: FakeProvider) -> None:
