@@ -185,19 +185,34 @@
     502: "The server is being restarted. What you typed is still here; try again in a moment.",
     503: "The server is being restarted. What you typed is still here; try again in a moment.",
   };
+  /* What failed is over when the same request succeeds; what all requests suffer from, when another that changes
+     something gets through. (A page may come from the browser's cache, and proves nothing.) */
+  const nameOf = ({ verb, path }) => `${verb} ${path}`;
+  document.addEventListener("htmx:afterRequest", ({ detail: { xhr, requestConfig } }) => {
+    if (!(xhr.status >= 200 && xhr.status < 400) && xhr.status !== 422) return; // what the form refuses has been read, too
+    each("#notice [data-over]", (shown) => {
+      const { over } = shown.dataset;
+      if (over === nameOf(requestConfig) || ("general" in shown.dataset && requestConfig.verb !== "get")) shown.remove();
+    });
+  });
   document.addEventListener("htmx:responseError", (event) => {
-    const { xhr } = event.detail;
+    const { xhr, requestConfig } = event.detail;
+    const refused = (general, ...said) => {
+      const shown = playground.notice(...said);
+      shown.dataset.over = nameOf(requestConfig);
+      if (general) shown.dataset.general = "";
+    };
     const login = xhr.getResponseHeader("X-Login");
     if (login) {
       const href = login.split("?")[0];
-      playground.notice("Your login has ended. What you typed is still here.", { href, text: "Log in again in a new tab, then repeat." });
+      refused(true, "Your login has ended. What you typed is still here.", { href, text: "Log in again in a new tab, then repeat." });
       return;
     }
     if (xhr.getResponseHeader("X-Reason") === "database") {
-      playground.notice("The database cannot be reached just now. What you typed is still here; try again in a moment.");
+      refused(true, "The database cannot be reached just now. What you typed is still here; try again in a moment.");
       return;
     }
-    playground.notice(SENTENCES[xhr.status] || `The server answered with an error (${xhr.status}). What you typed is still here.`);
+    refused([502, 503].includes(xhr.status), SENTENCES[xhr.status] || `The server answered with an error (${xhr.status}). What you typed is still here.`);
   });
   /* The line goes when the server answers again, whatever it answers. */
   const LOOK_AGAIN = 2_000; // ms

@@ -250,6 +250,22 @@ def test_a_lost_login_keeps_the_prompt_and_says_how_to_go_on(
     expect(page.locator("#notice")).to_contain_text("login has ended")
     expect(box).to_have_value("Typed before the login ended")
     assert not fake.posts
+    # Logged in again, with a key that the provider rejects: the line goes, and another comes.
+    for cookie in server.user().http.cookies.jar:
+        page.context.add_cookies(
+            [{"name": cookie.name, "value": cookie.value or "", "url": server.url}]
+        )
+    done = server.manage("connection", "fake", "--key-stdin", stdin="sk-walker-0001")
+    assert done.returncode == 0, done.stderr
+    fake.reply_with(error_reply(401, {"error": {"message": "Not this one."}}))
+    finished(run(page), "failed")
+    expect(page.locator("#notice")).to_be_empty()
+    page.reload()
+    banner = page.locator("#connection-notices")
+    expect(banner).to_contain_text("The provider rejected the key …0001")
+    fake.reply_with(words(5))
+    finished(run(page, "Again"))
+    expect(banner).to_have_count(0)
 
 
 def test_another_login_in_a_second_tab_does_not_lose_the_prompt(
