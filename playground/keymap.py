@@ -93,6 +93,7 @@ HISTORY = (
     Command("Put into the form; the draft is kept", (("E",),)),
     Command("Put one run alone into the form", (("D",),)),
     Command("Run again", (("Shift", "R"),)),
+    Command("Show each run of a row; fold it", (("F",),)),
     Command("All that the row can do", (("M",),)),
     Command("Select; up to here", (("X",), ("Shift", "X"))),
     Command("Select all shown; all that match", (("A",), ("Shift", "A"))),

@@ -22,7 +22,7 @@ from playground.runner import runner
 from playground.views import Request
 
 Fields = dict[str, Any]
-SEVERAL = "This row has several runs. Unfold it, or switch to a row for each run, to rate one."
+SEVERAL = "This row has several runs. Unfold it (F, or “Show each run” in its menu) to rate one."
 OTHER = {Visibility.TEAM: Visibility.PRIVATE, Visibility.PRIVATE: Visibility.TEAM}
 
 

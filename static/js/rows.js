@@ -35,9 +35,10 @@
 
   const star = (of) => act({ do: "starred" in of.dataset ? "unstar" : "star", row: keyOf(of) });
   list.addEventListener("click", (event) => {
-    const button = event.target.closest("[data-star], [data-rate], [data-lock], [data-menu]");
+    const button = event.target.closest("[data-star], [data-rate], [data-lock], [data-menu], [data-unfold]");
     if (!button) return;
     row = button.closest("[data-row]");
+    if ("unfold" in button.dataset) unfold(row);
     if ("star" in button.dataset) star(row);
     if ("lock" in button.dataset) act({ do: "visibility", row: keyOf(row) });
     if ("rate" in button.dataset) about = [keyOf(row)];
@@ -59,6 +60,24 @@
   const form = (of, only = single(of)) => `${menu.dataset.compose}?from=${of.dataset.row}${only ? "&only=1" : ""}`;
   const again = (of) => htmx.ajax("POST", menu.dataset.again, { source: "#bulk", target: "#bulk-said", swap: "innerHTML", values: { row: keyOf(of) } });
 
+  /* The runs of a comparison below its row, each a row of its own; from any of these back again. */
+  const several = (of) => !single(of) && of.querySelectorAll("a.run__model, [data-unfold]").length > 1;
+  const parentOf = (of) => of.closest(".unfolded")?.previousElementSibling || of;
+  const below = (of) => (of.nextElementSibling?.matches(".unfolded") ? of.nextElementSibling : null);
+  let unfolding = false;
+  const unfold = async (of) => {
+    const parent = parentOf(of);
+    if (below(parent)) { below(parent).remove(); parent.querySelector(".run__link").focus(); playground.announce("Folded."); return; }
+    if (!several(parent)) { playground.announce("This row is one run."); return; }
+    if (unfolding) return;
+    unfolding = true;
+    try {
+      await htmx.ajax("GET", `${menu.dataset.comparisons}${keyOf(parent).slice("comparison-".length)}/`, { source: parent, target: parent, swap: "afterend" });
+    } finally { unfolding = false; }
+    document.dispatchEvent(new CustomEvent("rows:drawn"));
+    below(parent)?.querySelector(".run__link").focus();
+  };
+
   const fill = () => {
     const set = (name, href) => { const link = menu.querySelector(`[data-${name}]`); if (link) link.href = href; };
     if (trashed) return;
@@ -67,8 +86,11 @@
     set("edit", form(row, false));
     set("duplicate", form(row, true));
     set("export-row", `${menu.dataset.export}?rows=${keyOf(row)}`);
-    const several = single(row) || row.querySelectorAll("a.run__model").length > 1, duplicate = menu.querySelector("[data-duplicate]");
-    if (duplicate) { duplicate.hidden = !several; duplicate.querySelector("span").textContent = single(row) ? "Put this run alone into the form" : "Put its first run alone into the form"; }
+    const parent = parentOf(row), unfolds = menu.querySelector("[data-unfold-row]");
+    unfolds.hidden = !several(parent) && !below(parent);
+    unfolds.querySelector("span").textContent = below(parent) ? "Fold the runs" : "Show each run";
+    const duplicate = menu.querySelector("[data-duplicate]");
+    if (duplicate) { duplicate.hidden = !single(row) && !several(row); duplicate.querySelector("span").textContent = single(row) ? "Put this run alone into the form" : "Put its first run alone into the form"; }
     menu.querySelectorAll("[data-only-own]").forEach((each) => { each.hidden = !("own" in row.dataset); });
     menu.querySelector("[data-star-word]").textContent = "starred" in row.dataset ? "Take the star away" : "Star";
     menu.querySelector("[data-lock-word]").textContent = "private" in row.dataset ? "Show to the team" : "Make private";
@@ -79,6 +101,7 @@
     menu.hidePopover();
     const { ofRow } = button.dataset;
     if ("rerun" in button.dataset) again(row);
+    else if ("unfoldRow" in button.dataset) unfold(row);
     else if (ofRow === "star") star(row);
     else if (ofRow === "label") { playground.history.show(row); playground.triage.label([keyOf(row)]); }
     else if (ofRow) act({ do: ofRow, row: keyOf(row) });
@@ -103,6 +126,7 @@
     n: (of) => location.assign(`${record(of)}#comment-new`),
     e: (of) => mayRun && location.assign(form(of, false)),
     d: (of) => mayRun && location.assign(form(of, true)),
+    f: unfold,
     R: (of) => mayRun && again(of),
     m: (of) => { of.querySelector("[data-menu]").click(); items()[0].focus(); },
   };

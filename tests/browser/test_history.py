@@ -171,6 +171,22 @@ def test_rows_are_selected_by_mouse_and_worked_on_together(page: Page, filled: S
     expect(bar).to_be_hidden()
     page.locator(".toast").get_by_role("button", name="Undo").click()
     expect(page.locator("#count")).to_contain_text("28 comparisons")
+    # A row of two runs says how it unfolds, and does.
+    page.goto(f"{filled.url}/history/?q=number+0")
+    rows = page.locator("[data-row]")
+    expect(rows).to_have_count(1)
+    page.keyboard.press("j")
+    page.keyboard.press("4")
+    expect(page.locator("#notice")).to_contain_text("Unfold it (F")
+    page.keyboard.press("f")
+    expect(rows).to_have_count(3)
+    expect(rows.nth(1).locator(".run__link")).to_be_focused()
+    page.keyboard.press("4")
+    expect(rows.nth(1)).to_have_attribute("data-rating", "4")
+    page.keyboard.press("m")
+    page.get_by_role("button", name="Fold the runs").click()
+    expect(rows).to_have_count(1)
+    expect(rows.locator(".run__link")).to_be_focused()
 
 
 def test_the_keys_alone_do_all_that_the_mouse_does(page: Page, filled: Server) -> None:
