@@ -402,38 +402,25 @@ def test_the_panel_has_a_list_for_each_choice_that_has_tokens(
 
 
 @pytest.mark.parametrize(
-    ("asked", "sentence"),
+    ("status", "asked", "sentence"),
     [
-        ({"logprobs": 5}, "this backend sent none"),
-        ({"logprobs": 0}, "this backend sent none"),
-        ({}, "to 1 or more"),
-        ({"logprobs": None}, "were asked for"),
+        (RunStatus.COMPLETED, {"logprobs": 5}, "this backend sent none"),
+        (RunStatus.COMPLETED, {"logprobs": 0}, "this backend sent none"),
+        (RunStatus.COMPLETED, {}, "to 1 or more"),
+        (RunStatus.COMPLETED, {"logprobs": None}, "were asked for"),
+        (RunStatus.RUNNING, {"logprobs": 5}, "has ended"),
+        (RunStatus.RUNNING, {}, "No token probabilities were asked for"),
     ],
 )
 def test_the_panel_says_why_it_is_empty(
     client: Client,
     alice: User,
     connection: Connection,
+    status: RunStatus,
     asked: dict[str, Any],
     sentence: str,
 ) -> None:
     run = stored(alice, connection, request_to(connection, **asked), ("Hi", None))
-    client.force_login(alice)
-    assert sentence in client.get(f"/runs/{run.pk}/probabilities/").content.decode()
-
-
-@pytest.mark.parametrize(
-    ("asked", "sentence"),
-    [({"logprobs": 5}, "has ended"), ({}, "No token probabilities were asked for")],
-)
-def test_the_panel_of_a_live_run_waits_for_what_was_asked_for(
-    client: Client,
-    alice: User,
-    connection: Connection,
-    asked: dict[str, Any],
-    sentence: str,
-) -> None:
-    run = stored(alice, connection, request_to(connection, **asked))
-    Run.objects.filter(pk=run.pk).update(status=RunStatus.RUNNING)
+    Run.objects.filter(pk=run.pk).update(status=status)
     client.force_login(alice)
     assert sentence in client.get(f"/runs/{run.pk}/probabilities/").content.decode()

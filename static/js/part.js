@@ -129,7 +129,7 @@
     tokenMarks();
     seen = all;
     if (!on || !found || (!found.at && found.waits)) return;
-    if (marks && found.at && !matchMedia("(forced-colors: active)").matches) {  // there it would stand out
+    if (marks && found.at && !matchMedia("(forced-colors: active)").matches) { // there it would stand out
       const ranges = all.filter(({ out }) => out.getClientRects().length).map(({ out }) => range(out, 0, found.at));
       CSS.highlights.set("common", new Highlight(...ranges));
     }
