@@ -2,8 +2,9 @@
 
     kingfisher "slow rivers" label:task=qa -status:failed param:temperature>0.5 after:2026-11-01
 
-All parts must hold. Words are looked up whole and without case; quoted text and what has other
-characters than letters and digits must also stand there literally. A minus takes away what a filter
+All parts must hold. Words are looked up without case, whole but for the last one typed: outside
+quotes it may be the beginning of a longer one. Quoted text and what has other characters than
+letters and digits must also stand there literally. A minus takes away what a filter
 or quoted text finds; before anything else it is text. What looks like a filter and is none is
 refused with a sentence, unless it is plainly text, like `http://x` or `12:30`.
 """
@@ -13,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta
 
 from playground.completion import RunStatus, storable
-from playground.words import fold, is_plain, words_to_find
+from playground.words import beginning, fold, is_plain, words_to_find
 
 LONGEST = 1000  # characters of a search
 MOST_PARTS = 40
@@ -72,7 +73,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Query:
-    words: tuple[str, ...] = ()  # folded; to be looked up
+    words: tuple[str, ...] = ()  # folded; to be looked up, one that ends in BEGINS as a beginning
     literals: tuple[str, ...] = ()  # folded; to be checked on the hits
     absent: tuple[str, ...] = ()  # folded; must not stand there
     filters: tuple[Filter, ...] = ()
@@ -98,9 +99,11 @@ class _Reading:
     absent: list[str] = field(default_factory=list)
     filters: list[Filter] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
+    last: str = ""  # the last text typed, folded; "" where it stands in quotes
 
-    def text(self, typed: str) -> None:
+    def text(self, typed: str, quoted: bool = False) -> None:
         folded = fold(typed)
+        self.last = "" if quoted else folded
         self.words += words_to_find(folded)
         if not is_plain(folded):
             self.literals.append(folded)
@@ -127,7 +130,13 @@ class _Reading:
         if minus:
             self.absent.append(fold(inner))
         else:
-            self.text(inner)
+            self.text(inner, quoted=True)
+
+    def looked_up(self) -> tuple[str, ...]:
+        """The distinct words, the last one typed as a beginning."""
+        if begun := beginning(self.last):
+            self.words[-1] = begun
+        return tuple(dict.fromkeys(self.words))
 
 
 def parse(typed: str, today: date) -> Query:
@@ -142,7 +151,7 @@ def parse(typed: str, today: date) -> Query:
     for match in parts:
         reading.part(match)
     return Query(
-        tuple(dict.fromkeys(reading.words)),
+        reading.looked_up(),
         tuple(dict.fromkeys(reading.literals)),
         tuple(dict.fromkeys(reading.absent)),
         tuple(reading.filters),

@@ -11,6 +11,8 @@ import unicodedata
 from collections.abc import Iterator
 
 LONGEST_WORD = 60  # characters; the rest of a longer one is not looked up
+SHORTEST_BEGINNING = 3  # characters; what begins with fewer is nearly everything
+BEGINS = "*"  # ends what is looked up as the beginning of a word; no character of a word
 # Thai to Khmer, kana, bopomofo, Han with its extensions, Hangul.
 UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3100-\u312f\u3400-\u4dbf\u4e00-\u9fff"
@@ -43,6 +45,13 @@ def words_to_find(folded: str) -> list[str]:
 def is_plain(folded: str) -> bool:
     """Whether looking up its one word says all: there is nothing to check literally."""
     return words_to_find(folded) == [folded]
+
+
+def beginning(folded: str) -> str:
+    """The same word, to be looked up as the beginning of words; "" for what cannot be one."""
+    if len(folded) < SHORTEST_BEGINNING or not is_plain(folded) or _UNSPACED.search(folded):
+        return ""
+    return folded + BEGINS
 
 
 def _words(folded: str, singles: bool) -> Iterator[str]:

@@ -104,7 +104,8 @@ class Finder:
             if condition(each, self.user) is None
         ]
         if query.words:
-            found.insert(0, Words(self.team_id, query.words))
+            words = Words(self.team_id, query.words)
+            found.insert(len(found) if words.begins else 0, words)
         if query.literals:
             found.append(Literally(query.literals))
         found += [Literally([text], minus=True) for text in query.absent]

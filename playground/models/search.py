@@ -11,6 +11,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from django.db import DataError, connection, models
+from django.db.models import Value
+from django.db.models.functions import Concat, StrIndex
 
 from playground.models.among import Among
 from playground.models.entries import Entry
@@ -18,6 +20,7 @@ from playground.models.facts import RunFact
 from playground.models.live import LIVE
 from playground.models.runs import Run
 from playground.models.turns import writing
+from playground.words import BEGINS
 
 logger = logging.getLogger(__name__)
 
@@ -113,6 +116,10 @@ class SearchTextQuerySet(models.QuerySet["SearchText"]):
         """Those of the runs that have all these words."""
         if not run_ids:
             return set()
+        if connection.vendor == "sqlite" and any(word.endswith(BEGINS) for word in words):
+            # FTS5 puts the lists of all words that begin so together before it gives one run.
+            spaced = Concat(Value(" "), "words", Value(" "), output_field=models.TextField())
+            return self._holding(spaced, [f" {word} ".split(BEGINS)[0] for word in words], run_ids)
         with connection.cursor() as cursor:
             if connection.vendor == "postgresql":
                 cursor.execute(
@@ -131,9 +138,12 @@ class SearchTextQuerySet(models.QuerySet["SearchText"]):
 
     def literally(self, texts: Sequence[str], run_ids: Sequence[int]) -> set[int]:
         """Those of the runs whose folded text holds all these, to the character."""
+        return self._holding(models.F("text"), texts, run_ids)
+
+    def _holding(self, column: Any, texts: Sequence[str], run_ids: Sequence[int]) -> set[int]:
         rows: models.QuerySet[Any] = self.filter(Among("pk", run_ids))
         for text in texts:
-            rows = rows.annotate(at=models.functions.StrIndex("text", models.Value(text)))
+            rows = rows.annotate(at=StrIndex(column, Value(text)))
             rows = rows.filter(at__gt=0)
         return set(rows.values_list("pk", flat=True))
 
@@ -154,8 +164,15 @@ class SearchText(models.Model):
 
 
 def _match(team_id: int, words: Sequence[str]) -> str:
-    return " AND ".join(f'"{word}"' for word in (*words, f"_t{team_id}"))
+    """For FTS5, which writes a beginning as `"king"*`."""
+    return " AND ".join(_term(word, '"', "*") for word in (*words, f"_t{team_id}"))
 
 
 def _tsquery(team_id: int, words: Sequence[str]) -> str:
-    return " & ".join(f"'{word}'" for word in (*words, f"_t{team_id}"))
+    """For PostgreSQL, which writes a beginning as `'king':*`."""
+    return " & ".join(_term(word, "'", ":*") for word in (*words, f"_t{team_id}"))
+
+
+def _term(word: str, quote: str, begins: str) -> str:
+    whole = word.removesuffix(BEGINS)
+    return f"{quote}{whole}{quote}{begins if whole != word else ''}"
