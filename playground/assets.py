@@ -43,6 +43,7 @@ SETS: dict[str, tuple[str, ...]] = {
         "js/overview.js",
         "js/presets.js",
         "js/drafts.js",
+        "js/foreign.js",
         "js/growing.js",
         "js/first.js",
         "js/compose.js",

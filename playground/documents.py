@@ -156,6 +156,15 @@ def continued(
     return {**document, "mode": "messages", "messages": _escaped([*messages, answer, *asked])}
 
 
+def text_of(request: CompletionRequest) -> str | None:
+    """The text prompt of the form that gives this input; None where it is something else."""
+    if request.operation != "chat":
+        return axes.escaped(request.prompt) if isinstance(request.prompt, str) else None
+    only = request.messages[0] if len(request.messages) == 1 else {}
+    said = only.get("content")
+    return axes.escaped(said) if only.get("role") == "user" and isinstance(said, str) else None
+
+
 def _typed(request: CompletionRequest) -> dict[str, str]:
     found = {}
     for path, value in request.values.items():

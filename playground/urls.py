@@ -61,6 +61,7 @@ comparison_urls = [
 # How one run's output is looked at.
 view_urls = [
     path("text/", outputs.text, name="run_text"),
+    path("continuation/", outputs.continuation, name="run_continuation"),
     path("prompt/", outputs.prompt, name="run_prompt"),
     path("markdown/", outputs.markdown, name="run_markdown"),
     path("json/", outputs.json_view, name="run_json"),

@@ -188,6 +188,7 @@ TABLE = [
     Row("run", GET, read, "run"),
     Row("run_text", GET, read, "run"),
     Row("run_prompt", GET, read, "run"),
+    Row("run_continuation", GET, read, "run"),
     Row("run_markdown", GET, read, "run"),
     Row("run_json", GET, read, "run"),
     Row("run_sent", GET, read, "run"),

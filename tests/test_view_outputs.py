@@ -15,7 +15,7 @@ from tests.conftest import request_to
 
 pytestmark = pytest.mark.django_db
 
-VIEWS = ["run_markdown", "run_json", "run_sent", "run_prompt", "run_text"]
+VIEWS = ["run_markdown", "run_json", "run_sent", "run_prompt", "run_text", "run_continuation"]
 Event = list[Any]
 
 
@@ -121,6 +121,24 @@ def test_the_prompt_and_the_messages(alice: User, connection: Connection) -> Non
     html = page(alice, "run_prompt", chat)
     assert "user" in html
     assert "Hi there" in html
+
+
+def test_a_continuation_is_told_as_the_form_holds_a_text(
+    alice: User, connection: Connection
+) -> None:
+    plain, chat, several = begun(
+        alice,
+        (connection, request_to(connection, prompt="Once {{who}}")),
+        (connection, request_to(connection, "chat", prompt="Hi there")),
+        (connection, request_to(connection, prompt=["a", "b"])),
+    )
+    ended(plain, text(" said {{what}}"))
+    assert json.loads(page(alice, "run_continuation", plain)) == {
+        "prompt": r"Once \{{who}}",
+        "output": r" said \{{what}}",
+    }
+    assert json.loads(page(alice, "run_continuation", chat))["prompt"] == "Hi there"
+    assert json.loads(page(alice, "run_continuation", several))["prompt"] is None
 
 
 def test_as_sent_marks_what_differs_from_the_first_column(

@@ -4,11 +4,12 @@ import json
 from dataclasses import dataclass, replace
 from typing import Any
 
-from django.http import Http404, HttpResponse
+from django.http import Http404, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_GET
 
+from playground import axes, documents
 from playground import markdown as markdown_reader
 from playground.models import Run
 from playground.outcome import fold
@@ -54,6 +55,19 @@ def text(request: Request, pk: int) -> HttpResponse:
     if not found:
         raise Http404
     return HttpResponse(found[0].text, content_type="text/plain; charset=utf-8")
+
+
+@require_GET
+def continuation(request: Request, pk: int) -> JsonResponse:
+    """{"prompt": what the first output goes on from, null where that is no text, "output"}, both
+    as the form holds a text: with `{{name}}` escaped."""
+    run = _run(request, pk)
+    found = outputs_of(run)
+    said = {
+        "prompt": documents.text_of(run.request_value()),
+        "output": axes.escaped(found[0].text) if found else "",
+    }
+    return JsonResponse(said)
 
 
 @require_GET

@@ -390,6 +390,8 @@
     current: () => columns.current(),
     multiplies: () => variables.any() || planned() > doc.columns.reduce((sum, column) => sum + (column.repeat || 1), 0),
     put: putPrompt,
+    replace: (text) => { const before = snapshot(); putPrompt(text); drafts.keep(); undo("The prompt is the one that the output goes on from.", before); },
+    filled: () => variables.filled(),
     previewed,
     goOn: (article) => { const position = article ? formColumn(article) : -1; if (position >= 0 && doc.columns.length > 1) runColumn(position); else run(); },
   });

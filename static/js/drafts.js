@@ -160,6 +160,8 @@
     else if (state.other) note("The form holds what you changed after this run.", ["Show it as it was run", "?as-run"]);
     return {
       touch: () => { if (!stopped && !left) again(); },
+      /* What is replaced stays among the drafts. */
+      keep: () => { keep = true; save(); },
       /* A run has begun from this form: its page goes on with it. */
       begun: (comparison) => {
         holder.replaceChildren();

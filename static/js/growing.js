@@ -6,13 +6,16 @@
   const LOOK = 300; // ms between two looks at a preview that is not there yet
   const LONGEST = 60_000; // ms after which a preview is given up
 
-  /* `host`: document(), current() → position, put(prompt), multiplies(), previewed(position, tokens,
-     label) → what is posted, goOn(article). */
+  /* `host`: document(), current() → position, put(prompt), replace(prompt) with a way back, filled() →
+     the prompt with its variables or null, multiplies(), previewed(position, tokens, label) → what is
+     posted, goOn(article). */
   playground.growing = (form, host) => {
     const text = document.getElementById("prompt"), back = form.querySelector("[data-undo-generation]");
     const ghost = form.querySelector("[data-ghost]"), said = ghost.querySelector("[data-ghost-text]");
+    const foreign = playground.foreign(form);
     const grown = []; // {at, text}: pieces that were appended, the newest last
     const plain = () => host.document().mode === "text";
+    const show = () => { foreign.close(); showBack(); };
     const showBack = () => { back.hidden = !grown.length || !plain(); };
     const extend = (piece) => {
       grown.push({ at: text.value.length, text: piece });
@@ -36,23 +39,36 @@
     };
 
     /* --- Append an output and go on --- */
-    const outputOf = async (article) => {
-      const out = article.querySelector('.out[data-choice="0"]');
-      if (!out) return "";
-      if (!("tail" in out.dataset)) return out.textContent;
-      const response = await fetch(`${article.dataset.url}text/`, { credentials: "same-origin" }).catch(() => null);
-      return response?.ok ? response.text() : "";
+    const continuation = async (article) => {
+      const response = await fetch(`${article.dataset.url}continuation/`, { credentials: "same-origin" }).catch(() => null);
+      if (response?.ok) return response.json();
+      playground.notice("The output could not be read. Nothing was appended; try again in a moment.");
+      return null;
     };
+    const lines = (words) => words.replace(/\r\n?/g, "\n");
     const chosen = () => document.activeElement.closest("#outputs [data-run]")
       || [...document.querySelectorAll("#outputs [data-run]:not([data-status=queued], [data-status=running])")].find((each) => each.querySelector(".out")?.textContent);
     const append = async (article) => {
       if (!plain()) { playground.announce("Only a text prompt can go on from an output; use Continue for messages.", true); return; }
-      const piece = article ? await outputOf(article) : "";
-      if (!piece) { playground.announce("There is no output to append.", true); return; }
+      if (!article) { playground.announce("There is no output to append.", true); return; }
+      const found = await continuation(article);
+      if (!found) return;
+      if (!found.output) { playground.announce("There is no output to append.", true); return; }
       close();
-      extend(piece);
+      if (await settled(found)) host.goOn(article);
+    };
+    /* Whether the output now stands in the form behind a prompt that somebody has meant for it. */
+    const settled = async ({ prompt, output }) => {
+      const now = lines(host.filled() ?? "\0"), own = prompt === null ? null : lines(prompt);
+      if (own !== null && now === own + lines(output)) return true; // it was appended before, and was not sent
+      if (now !== own) {
+        const meant = await foreign.ask(own !== null);
+        if (!meant) return false;
+        if (meant === "own") host.replace(prompt);
+      }
+      extend(output);
       playground.announce("The output is in the prompt; it goes on.");
-      host.goOn(article);
+      return true;
     };
 
     /* --- The ghost --- */
@@ -120,7 +136,7 @@
       if (event.key === "Tab" && !event.ctrlKey) { event.preventDefault(); take(shown); }
       if (event.key === "ArrowRight" && event.ctrlKey) { event.preventDefault(); take(word()); }
     });
-    text.addEventListener("input", () => { if (!ghost.hidden) close(); });
-    return { undo, append: () => append(chosen()), preview, show: showBack };
+    text.addEventListener("input", () => { if (!ghost.hidden) close(); foreign.close(); });
+    return { undo, append: () => append(chosen()), preview, show };
   };
 })();

@@ -11,11 +11,11 @@
     if (doc.mode !== "messages") return [];
     return doc.messages.flatMap(({ content }) => (Array.isArray(content) ? content.map((part) => (part && part.text) || "") : [content]));
   };
-  /* How many values a box holds: lines, or blocks with lines of --- between. */
-  const count = (text) => {
+  /* The values that a box holds: lines, or blocks with lines of --- between. */
+  const listed = (text) => {
     const blocks = text.split(/^---[ \t]*$/m);
-    const found = blocks.length > 1 ? blocks.filter((block) => block.replace(/^\n+|\n+$/g, "")) : text.split("\n").filter((line) => line.trim());
-    return Math.max(1, found.length);
+    const found = blocks.length > 1 ? blocks.map((block) => block.replace(/^\n+|\n+$/g, "")).filter(Boolean) : text.split("\n").filter((line) => line.trim());
+    return found.length ? found : [""];
   };
 
   /* `host`: document(), changed(), error(path, sentence). */
@@ -42,7 +42,7 @@
       const name = element.dataset.variable, text = boxes()[name], box = element.querySelector("textarea");
       const ofTable = (table().names || []).includes(name);
       const state = !wanted.includes(name) ? "unused" : ofTable ? "table" : text === undefined ? "undefined" : text === "" ? "empty" : "filled";
-      const values = text ? count(text) : 0;
+      const values = text ? listed(text).length : 0;
       element.dataset.var = state;
       box.hidden = state === "table";
       element.querySelector("[data-forget]").hidden = state !== "unused";
@@ -138,6 +138,13 @@
       show: () => { list.replaceChildren(); refresh(); },
       /* Whether anything of it can multiply the requests. */
       any: () => used().length > 0,
+      /* The text prompt with its variables filled in, where each has one value; else null. */
+      filled: () => {
+        const wanted = used(), ofTable = (table().names || []).filter((name) => wanted.includes(name));
+        if (ofTable.length || wanted.some((name) => listed(boxes()[name] || "").length > 1)) return null;
+        const value = (name) => listed(boxes()[name] || "")[0].replace(VARIABLE, "\\$&"); // what it holds is no template
+        return host.document().prompt.replace(VARIABLE, (whole, escaped, name) => (escaped ? whole : value(name)));
+      },
       get control() { return list.querySelector("[data-var=undefined] textarea, textarea") || choose; },
     };
   };

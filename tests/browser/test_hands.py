@@ -24,6 +24,15 @@ def prompt(page: Page) -> Locator:
     return page.get_by_role("textbox", name="Prompt", exact=True)
 
 
+def next_run(page: Page, act: Callable[[], None]) -> None:
+    """What `act` begins in the place of what is shown, to its end."""
+    before = page.locator("article[data-run]").first.get_attribute("data-run")
+    act()
+    fresh = page.locator(f'article[data-run]:not([data-run="{before}"])').first
+    expect(fresh).to_be_visible()
+    finished(fresh)
+
+
 def test_palette_sheet_and_jumps_lead_everywhere_by_keyboard(page: Page) -> None:
     prompt(page).press("Control+k")
     palette = page.get_by_role("dialog", name="Search or jump to")
@@ -90,6 +99,47 @@ def test_an_output_is_appended_and_taken_back(page: Page, fake: FakeProvider) ->
     page.keyboard.press("Alt+z")
     expect(prompt(page)).to_have_value("Once!")
     expect(page.get_by_role("button", name="Undo generation")).to_be_hidden()
+
+
+def test_an_output_is_not_joined_to_another_prompt_without_a_word(
+    page: Page, fake: FakeProvider
+) -> None:
+    finished(run(page, "Once").first)
+    next_run(page, lambda: prompt(page).press("Alt+a"))
+    page.keyboard.press("Alt+z")
+    page.keyboard.press("Alt+a")  # what goes on from "Once" and more
+    question = page.get_by_role("group", name="This output goes on from another prompt")
+    expect(question.get_by_role("button").first).to_be_focused()
+    assert not Axe().run(page).response["violations"]
+    page.keyboard.press("Escape")
+    expect(question).to_be_hidden()
+    expect(prompt(page)).to_be_focused()
+    expect(prompt(page)).to_have_value("Once")
+    assert len(fake.posts) == 2
+    page.keyboard.press("Alt+a")
+    expect(question).to_be_visible()
+    next_run(page, lambda: page.keyboard.press("Enter"))  # its own prompt
+    assert fake.posts[-1].json["prompt"] == "Once" + 2 * ANSWER
+    page.locator("#toasts").get_by_role("button", name="Undo").click()
+    expect(prompt(page)).to_have_value("Once")
+    page.get_by_role("button", name="Append and go on").click()
+    here = question.get_by_role("button", name="Append it to this prompt")
+    next_run(page, here.click)
+    assert fake.posts[-1].json["prompt"] == "Once" + ANSWER
+
+
+def test_an_output_goes_on_from_a_prompt_with_its_variables(page: Page, fake: FakeProvider) -> None:
+    prompt(page).fill("Tell {{who}}")
+    page.get_by_label("Value of who").fill("ann")
+    finished(run(page, "Tell {{who}}").first)
+    next_run(page, lambda: prompt(page).press("Alt+a"))
+    assert fake.posts[-1].json["prompt"] == "Tell ann" + ANSWER
+    page.keyboard.press("Alt+z")
+    page.get_by_label("Value of who").fill("bob")
+    prompt(page).press("Alt+a")
+    question = page.get_by_role("group", name="This output goes on from another prompt")
+    expect(question).to_be_visible()
+    assert len(fake.posts) == 2
 
 
 def test_a_ghost_shows_the_next_tokens_before_they_are_taken(
