@@ -24,6 +24,7 @@ MAP = {
     "playground.changes": (VALUES, "values"),
     "playground.query": (VALUES, "values"),
     "playground.words": (VALUES, "values"),
+    "playground.excerpts": (VALUES, "values"),
     "playground.figures": (VALUES, "values"),
     "playground.periods": (VALUES, "values"),
     "playground.agreement": (VALUES, "values"),

@@ -64,6 +64,61 @@ def test_a_comparison_is_one_row_or_a_row_a_run(alice: User) -> None:
     assert rows(html) == [f"run-{second.pk}", f"run-{first.pk}"]
 
 
+def lines(html: str) -> list[str]:
+    """The prompts and outputs of the rows, what was found in brackets."""
+    shown = re.findall(r'class="run__link"[^>]*>(.*?)</a>|class="run__out">(.*?)</p>', html)
+    return [re.sub("</?b>", "", re.sub(r"<mark>(.*?)</mark>", r"[\1]", a or b)) for a, b in shown]
+
+
+def test_what_was_searched_for_is_marked_where_it_stands(alice: User) -> None:
+    make_run(alice, "Tell of a Kingfisher", "It <b>dives</b>")
+    client = browser(alice)
+    found = page(client, q="king")
+    assert "Tell of a <mark>Kingfisher</mark>" in found
+    assert "It &lt;b&gt;dives&lt;/b&gt;" in found
+    assert "<mark>&lt;b&gt;</mark>dives" in page(client, q='"<b>"')
+    assert "<mark>" not in page(client)
+    assert "<mark>" not in page(client, q="status:completed")
+
+
+def test_a_row_shows_the_piece_in_which_the_words_stand(alice: User) -> None:
+    long = "word " * 60
+    run = make_run(alice, f"{long} the otter swims", "Yes")
+    make_run(alice, f"{long} the otter swims", f"{long} of a BADGER", comparison=run.comparison)
+    client = browser(alice)
+    name = long[:80]
+    assert lines(page(client, q="otter")) == [name, "Prompt: …word word word the [otter] swims"]
+    assert lines(page(client, q="badg")) == [name, "Output B: …word word word of a [BADGER]"]
+    alone = lines(page(client, q="badger", show="runs"))
+    assert alone == [name, "…word word word of a [BADGER]"]
+
+
+def test_a_row_that_is_drawn_anew_or_unfolds_is_marked_too(alice: User) -> None:
+    run = make_run(alice, "An otter", "One")
+    make_run(alice, "An otter", "Two", comparison=run.comparison)
+    client = browser(alice)
+    posted = {"do": "star", "row": f"comparison-{run.comparison_id}", "q": "otter"}
+    assert (
+        "An <mark>otter</mark>"
+        in client.post("/triage/", posted).json()["rows"][
+            f"row-comparison-{run.comparison_id}"
+        ]
+    )
+    unfolded = client.get(f"/history/comparisons/{run.comparison_id}/", {"q": "otter"})
+    assert unfolded.content.decode().count("An <mark>otter</mark>") == 2
+
+
+def test_a_run_in_a_row_of_its_own_carries_the_letter_of_its_column(alice: User) -> None:
+    run = make_run(alice)
+    client = browser(alice)
+    unfold = f"/history/comparisons/{run.comparison_id}/"
+    letter = re.compile(r'<b class="letter letter--sm">(.)</b>')
+    assert not letter.findall(page(client, show="runs"))
+    make_run(alice, comparison=run.comparison)
+    assert letter.findall(client.get(unfold).content.decode()) == ["A", "B"]
+    assert letter.findall(page(client, show="runs")) == ["B", "A"]
+
+
 def test_a_sweep_unfolds(alice: User, charlie: User) -> None:
     first = make_run(alice)
     runs = [first, *(make_run(alice, comparison=first.comparison) for _ in range(11))]

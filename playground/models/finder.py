@@ -71,6 +71,8 @@ class Finder:
     ):
         self.user, self.query, self.mine, self.single = user, query, mine, single
         self.within = within
+        # {row: the first of its runs that the search found}, of pages for which sources were asked
+        self.hits: dict[int, int] = {}
         membership = user.membership()
         self.team_id = membership.team_id if membership else 0
 
@@ -149,7 +151,7 @@ class Finder:
             keys = self._keys_of(part)
             for run in part:
                 if run in keys:  # not purged meanwhile
-                    found.setdefault(self._name(keys[run]), self._trimmed(keys[run]))
+                    self._add(found, keys[run])
             if len(found) >= count:
                 return
 
@@ -184,11 +186,11 @@ class Finder:
             Q(**{f"created_at__{word}": cursor.created_at}) | end
         )
 
-    def _name(self, key: Key) -> Any:
-        return key.run if self.single else key.comparison
-
-    def _trimmed(self, key: Key) -> Key:
-        return key if self.single else Key(key.created_at, key.comparison)
+    def _add(self, found: dict[Any, Key], key: Key) -> None:
+        """The row that this run stands in."""
+        row = key.run if self.single else key.comparison
+        found.setdefault(row, key if self.single else Key(key.created_at, key.comparison))
+        self.hits[row] = min(key.run, self.hits.get(row, key.run))
 
     def _passing(self, runs: list[int]) -> list[int]:
         for each in self.sources:
@@ -220,7 +222,7 @@ class Finder:
         found: dict[Any, Key] = {}
         for part in _slices(ordered, FIRST):
             for run in self._passing(list(part)):
-                found.setdefault(self._name(keys[run]), self._trimmed(keys[run]))
+                self._add(found, keys[run])
             if len(found) >= count:
                 break
         return list(found.values())[:count]

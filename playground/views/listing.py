@@ -11,7 +11,7 @@ from django.views.decorators.http import require_GET
 
 from playground import query
 from playground.models import Choice, Comparison, Run
-from playground.views import Request
+from playground.views import Request, hits
 from playground.views.apart import in_rows
 from playground.views.asked import Asked
 from playground.views.rows import comparison_rows, light, run_row, run_rows
@@ -62,6 +62,7 @@ def page_of(asked: Asked) -> dict[str, Any]:
         rows = run_rows([key.run for key in found.keys])
     else:
         rows = comparison_rows([key.comparison for key in found.keys])
+    hits.mark(rows, asked.query, asked.finder.hits)
     noticed(asked.user, [run for row in rows for run in row.runs])
     return {
         "rows": rows,
@@ -83,16 +84,18 @@ def switches(asked: Asked) -> dict[str, str]:
 
 @require_GET
 def unfold(request: Request, pk: int) -> HttpResponse:
-    """The runs of a comparison, each a row of its own."""
+    """The runs of a comparison, each a row of its own. `q`: the search that has found it."""
     parent = get_object_or_404(
         Comparison.objects.visible_to(request.user).select_related("author").defer("document"),
         pk=pk,
     )
     runs = light(Run.objects.visible_to(request.user).filter(comparison=parent))
-    rows = [run_row(run, parent) for run in runs.order_by("position", "pk")[:UNFOLDED]]
+    listed = list(runs.order_by("position", "pk")[:UNFOLDED])
+    rows = [run_row(run, parent, beside=len(listed) > 1) for run in listed]
     in_rows([row.runs[0] for row in rows])
     for row in rows:
         row.changes = ()
+    hits.mark(rows, Asked.of(request).query)
     noticed(request.user, [run for row in rows for run in row.runs])
     context = {"rows": rows, "comparison": parent, "more": parent.runs.count() - len(rows)}
     return render(request, "history/_unfolded.html", context)

@@ -10,10 +10,12 @@ from django.urls import reverse
 from django.utils import timezone
 
 from playground.completion import RunStatus
+from playground.excerpts import Parts
 from playground.models import Comparison, Label, Run
 from playground.views.apart import in_rows
 
 EACH = 3  # runs of a comparison that its row names
+ROOM = 80  # characters of a prompt and of an output
 # What a comparison of several runs is: the first of these that one of its runs is.
 URGENCY = (
     RunStatus.RUNNING,
@@ -30,11 +32,16 @@ class Row:
     comparison: Comparison
     runs: Sequence[Run] = ()
     single: bool = False
+    beside: bool = False  # a run whose comparison has others
     count: int = 0
     status: str = RunStatus.QUEUED
     total_ms: float | None = None
     changes: Sequence[Sequence[str]] = ()
     labels: list[Label] = field(default_factory=list)
+    # Of a search for words (`views/hits.py`): both lines with what was found marked.
+    name: Parts = ()
+    line: Parts = ()
+    within: str = ""  # what `line` is of, where it is not the output
 
     @property
     def created_at(self) -> datetime:
@@ -66,11 +73,20 @@ class Row:
 
     @property
     def preview(self) -> str:
+        return self.prompt[:ROOM]
+
+    @property
+    def prompt(self) -> str:
+        """Its beginning, longer than what is shown."""
         return next((run.prompt_preview for run in self.runs if run.prompt_preview), "")
 
     @property
     def output(self) -> str:
-        return self.runs[0].output_preview if self.runs else ""
+        return self.runs[0].output_preview[:ROOM] if self.runs else ""
+
+    @property
+    def lettered(self) -> bool:
+        return self.beside or self.count > 1
 
     @property
     def more(self) -> int:
@@ -120,14 +136,20 @@ def run_rows(ids: Sequence[int]) -> list[Row]:
     runs = light(Run.objects.filter(pk__in=ids))
     found = {run.pk: run for run in runs}
     parents = comparisons.in_bulk({run.comparison_id for run in found.values()})
-    return [run_row(found[pk], parents[found[pk].comparison_id]) for pk in ids if pk in found]
+    counts = Run.objects.filter(comparison__in=parents).order_by().values_list("comparison")
+    several = set(
+        counts.annotate(Count("pk")).filter(pk__count__gt=1).values_list("comparison", flat=True)
+    )
+    shown = [found[pk] for pk in ids if pk in found]
+    return [run_row(run, parents[run.comparison_id], run.comparison_id in several) for run in shown]
 
 
-def run_row(run: Run, comparison: Comparison) -> Row:
+def run_row(run: Run, comparison: Comparison, beside: bool) -> Row:
     return Row(
         comparison,
         [run],
         single=True,
+        beside=beside,
         count=1,
         status=run.status,
         total_ms=run.total_ms,

@@ -15,8 +15,9 @@ from django.views.decorators.http import require_POST
 
 from playground.models import QueueItem, Run, User
 from playground.models.batches import BATCH
-from playground.views import Request, acts
+from playground.views import Request, acts, hits
 from playground.views.acts import Done, Refused, Target
+from playground.views.asked import Asked
 from playground.views.reviews import light_items
 from playground.views.rows import comparison_rows, run_rows
 from playground.views.selection import noticed, rows_of, runs_of, trashed_of
@@ -24,7 +25,8 @@ from playground.views.selection import noticed, rows_of, runs_of, trashed_of
 
 @require_POST
 def triage(request: Request) -> JsonResponse:
-    """`do` of ACTIONS; `row` or `rows`; in a queue `queue`; `draw`: further rows to draw anew."""
+    """`do` of ACTIONS; `row` or `rows`; in a queue `queue`; `draw`: further rows to draw anew; `q`:
+    the search that has found them."""
     do = request.POST.get("do", "")
     act = ACTIONS.get(do)
     rows = rows_of(request.POST)
@@ -121,6 +123,7 @@ def drawn(target: Target) -> dict[str, str]:
     single = [int(row[4:]) for row in wanted if row.startswith("run-")]
     whole = [int(row[11:]) for row in wanted if row.startswith("comparison-")]
     rows = [*comparison_rows(whole), *run_rows(single)]
+    hits.mark(rows, Asked.of(target.request, target.request.POST).query)
     noticed(target.user, [run for row in rows for run in row.runs])
     return {
         f"row-{row.key}": render_to_string("history/_row.html", {"row": row}, target.request)

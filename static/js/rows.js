@@ -72,7 +72,7 @@
     if (unfolding) return;
     unfolding = true;
     try {
-      await htmx.ajax("GET", `${menu.dataset.comparisons}${keyOf(parent).slice("comparison-".length)}/`, { source: parent, target: parent, swap: "afterend" });
+      await htmx.ajax("GET", `${menu.dataset.comparisons}${keyOf(parent).slice("comparison-".length)}/${location.search}`, { source: parent, target: parent, swap: "afterend" });
     } finally { unfolding = false; }
     document.dispatchEvent(new CustomEvent("rows:drawn"));
     below(parent)?.querySelector(".run__link").focus();

@@ -45,7 +45,7 @@
   const sentence = (answer, found) => found.error || (answer.status === 404 ? "That is not there any more, or it is not yours to see." : answer.headers.get("X-Login") ? "Your login has ended. Log in again in a new tab, then repeat." : `The server answered with an error (${answer.status}).`);
   const post = async (fields) => {
     const body = new FormData();
-    Object.entries({ ...(queue ? { queue } : {}), ...fields }).forEach(([name, value]) => (Array.isArray(value) ? value : [value]).forEach((each) => body.append(name, each)));
+    Object.entries({ ...(queue ? { queue } : { q: new URLSearchParams(location.search).get("q") || "" }), ...fields }).forEach(([name, value]) => (Array.isArray(value) ? value : [value]).forEach((each) => body.append(name, each)));
     let answer;
     try { answer = await playground.post(bar.dataset.triage, body); } catch { throw new Error("The server cannot be reached. Nothing was changed."); }
     const found = await answer.json().catch(() => ({}));
