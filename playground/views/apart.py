@@ -109,7 +109,7 @@ def apart_in(comparison: Comparison, runs: Iterable[Run]) -> dict[int, Apart]:
 
 
 def _ends(requests: Sequence[CompletionRequest]) -> list[Settings]:
-    """The end of each input: one column may go on from its output while the others stay. Of a
+    """The end of each input: one column may run on a changed prompt while the others stay. Of a
     text and messages nobody could say whether they are the same."""
     if len({each.operation for each in requests}) > 1:
         return [{} for _ in requests]

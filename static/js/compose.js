@@ -393,7 +393,7 @@
     replace: (text) => { const before = snapshot(); putPrompt(text); drafts.keep(); undo("The prompt is the one that the output goes on from.", before); },
     filled: () => variables.filled(),
     previewed,
-    goOn: (article) => { const position = article ? formColumn(article) : -1; if (position >= 0 && doc.columns.length > 1) runColumn(position); else run(); },
+    goOn: () => run(),
   });
 
   /* --- Show the document --- */

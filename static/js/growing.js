@@ -8,7 +8,7 @@
 
   /* `host`: document(), current() → position, put(prompt), replace(prompt) with a way back, filled() →
      the prompt with its variables or null, multiplies(), previewed(position, tokens, label) → what is
-     posted, goOn(article). */
+     posted, goOn(). */
   playground.growing = (form, host) => {
     const text = document.getElementById("prompt"), back = form.querySelector("[data-undo-generation]");
     const ghost = form.querySelector("[data-ghost]"), said = ghost.querySelector("[data-ghost-text]");
@@ -55,7 +55,7 @@
       if (!found) return;
       if (!found.output) { playground.announce("There is no output to append.", true); return; }
       close();
-      if (await settled(found)) host.goOn(article);
+      if (await settled(found)) host.goOn();
     };
     /* Whether the output now stands in the form behind a prompt that somebody has meant for it. */
     const settled = async ({ prompt, output }) => {

@@ -204,6 +204,20 @@ def test_one_column_runs_again_and_the_others_stay(
         expect(page.locator(f'a[href="/runs/{pk}/"]').first).to_be_attached()
 
 
+def test_all_columns_go_on_from_an_output_that_is_appended(page: Page, fake: FakeProvider) -> None:
+    page.get_by_role("button", name="Add column").click()
+    columns = run(page, "Once")
+    finished(columns.nth(0))
+    finished(columns.nth(1))
+    go_on = columns.nth(1).get_by_role("button", name="Append and go on")
+    expect(go_on).to_have_attribute("title", re.compile("run all columns"))
+    go_on.click()
+    fake.wait_for_request(4)
+    longer = "Once" + "".join(f"w{n} " for n in range(5))
+    assert [post.json["prompt"] for post in fake.posts] == ["Once", "Once", longer, longer]
+    expect(page.locator(".apart:visible")).to_have_count(0)
+
+
 def test_a_failed_column_is_tried_again_alone(page: Page, fake: FakeProvider) -> None:
     fake.on("two", error_reply(500, {"error": {"message": "Out of memory"}}))
     three(page)
