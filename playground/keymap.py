@@ -76,7 +76,8 @@ COMPOSE = (
     Command("Paste a request", (), "paste", "clipboard", "import curl json code"),
     Command("Presets", (), "presets", "sliders", "save parameters settings templates"),
     Command("Drafts", (), "drafts", "clock", "saved prompts autosave recover"),
-    Command("New prompt", (), "new", "edit", "clear empty reset"),
+    Command("New prompt, same settings", (), "new", "edit", "clear empty reset"),
+    Command("Start over, nothing set", (), "start-over", "reset", "new clear empty blank form"),
 )
 OUTPUT = (
     Command("Where columns part", (("D",),), "part", "branch", "difference diff"),

@@ -421,7 +421,16 @@
   };
   samples = playground.samples(form, { document: () => doc, put: (found) => put(found), snapshot, undo });
   show();
-  drafts = playground.drafts(read("draft"), { document: () => doc, put, blank: () => read("blank"), undo, compose: document.querySelector(".wordmark").href });
+  const GIVEN = ["prompt", "messages", "prompts", "ids", "variables", "table"]; // the input, which New empties
+  drafts = playground.drafts(read("draft"), {
+    document: () => doc,
+    put,
+    blank: () => read("blank"),
+    emptied: () => { const blank = read("blank"); return { ...snapshot(), ...Object.fromEntries(GIVEN.map((part) => [part, blank[part]])) }; },
+    write: () => $("[role=tabpanel]:not([hidden]) textarea", form)?.focus(),
+    undo,
+    compose: document.querySelector(".wordmark").href,
+  });
 
   /* --- What the palette asks for in the address: a preset, a model for the column --- */
   const asked = () => {

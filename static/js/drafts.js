@@ -7,7 +7,8 @@
   const BEACON = 60_000; // bytes that a page may still send while it goes away
 
   /* `state`: {page, version, saved_at, waiting, fresh, other} of views/drafts.py.
-     `host`: document(), put(document), blank(), undo(sentence, before), compose (address). */
+     `host`: document(), put(document), blank(), emptied() → this document without its input, write()
+     the caret where one writes, undo(sentence, before), compose (address). */
   playground.drafts = (state, host) => {
     const menu = document.getElementById("drafts-menu"), said = menu.querySelector("[data-draft-state]");
     const holder = document.getElementById("draft-note");
@@ -133,21 +134,35 @@
       save();
       host.undo(sentence, before);
     };
-    document.querySelector("[data-new]").addEventListener("click", async () => {
-      if (!document.getElementById("outputs").dataset.comparison) { replace(host.blank(), "The form is empty."); document.getElementById("prompt").focus(); return; }
-      /* The page shows a run: an empty form has a page of its own. */
+    /* An empty input under the same settings, or an empty form. */
+    const STAYS = "The prompt is empty; the settings stay.", EMPTIED = "playground-emptied";
+    const renew = async (all) => {
+      const [found, sentence] = all ? [host.blank(), "The form is empty."] : [host.emptied(), STAYS];
+      menu.hidePopover();
+      if (!document.getElementById("outputs").dataset.comparison) { replace(found, sentence); host.write(); return; }
+      /* The page shows a run: an empty prompt has a page of its own. */
+      const before = text();
       await save();
       const working = state.page === "" ? state.version : state.working;
       let version = working;
       for (let tries = 0; tries < 3; tries += 1) {
-        const response = await send({ document: JSON.stringify(host.blank()), version, page: "", keep: "1", ran: "" }).catch(() => null);
+        const response = await send({ document: JSON.stringify(found), version, page: "", keep: "1", ran: "" }).catch(() => null);
         if (response && response.status === 409) { version = (await response.json()).version; continue; }
         if (!response || !response.ok) { playground.notice("The form could not be emptied: the server did not answer."); return; }
         break;
       }
       left = true;
+      try { sessionStorage.setItem(EMPTIED, JSON.stringify({ sentence, before: JSON.parse(before) })); } catch { /* no room, or private mode */ }
       location.assign(host.compose);
-    });
+    };
+    document.querySelectorAll("[data-new]").forEach((button) => button.addEventListener("click", () => renew(button.dataset.new === "all")));
+    /* What was in the form before, on the page that New has led to. */
+    const emptied = () => {
+      let found = null;
+      try { found = JSON.parse(sessionStorage.getItem(EMPTIED)); sessionStorage.removeItem(EMPTIED); } catch { /* private mode */ }
+      if (found && state.page === "") host.undo(found.sentence, found.before);
+    };
+    emptied();
 
     const typed = waiting();
     const differs = typed && !alike(typed.document, host.document());

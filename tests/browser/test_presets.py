@@ -299,6 +299,31 @@ def test_the_form_goes_on_after_its_run(page: Page, server: Server) -> None:
     expect(prompt(page)).to_have_value("Run this, then that")
 
 
+def test_new_keeps_the_settings_and_start_over_keeps_nothing(page: Page, server: Server) -> None:
+    box = page.locator('[data-path="temperature"][role=group] [data-box]').first
+    page.locator("[data-model]").first.fill("mine")
+    box.fill("0.3")
+    page.get_by_text("Private", exact=True).click()
+    finished(run(page, "Told before"))
+    page.get_by_role("button", name="New").click()
+    page.wait_for_url(f"{server.url}/")
+    expect(prompt(page)).to_have_value("")
+    expect(prompt(page)).to_be_focused()
+    expect(box).to_have_value("0.3")
+    expect(page.locator("[data-model]").first).to_have_value("mine")
+    expect(page.get_by_role("radio", name="Private")).to_be_checked()
+    page.locator(".toast").get_by_role("button", name="Undo").click()
+    expect(prompt(page)).to_have_value("Told before")
+    page.get_by_role("button", name="Drafts").click()
+    page.get_by_role("button", name="Start over").click()
+    expect(prompt(page)).to_have_value("")
+    expect(prompt(page)).to_be_focused()
+    expect(box).to_have_value("")
+    page.locator(".toast").get_by_role("button", name="Undo").click()
+    expect(box).to_have_value("0.3")
+    expect(prompt(page)).to_have_value("Told before")
+
+
 def test_an_empty_form_can_be_undone_and_is_kept_among_the_drafts(page: Page) -> None:
     prompt(page).fill("Not to be lost")
     saved(page, "Not to be lost")
