@@ -33,6 +33,7 @@ SETS: dict[str, tuple[str, ...]] = {
         "js/bias.js",
         "js/scopes.js",
         "js/panel.js",
+        "js/side.js",
         "js/columns.js",
         "js/prompts.js",
         "js/messages.js",

@@ -70,8 +70,13 @@ COMPOSE = (
     Command("Column 1 to 9", (("Alt", "1"),)),
     Command("Move a column up or down", (("Alt", "↑"), ("Alt", "↓"))),
     Command(
-        "Fold the parameters", (("Ctrl", "B"),), "fold", "sidebar", "hide settings temperature"
+        "Find a parameter",
+        (("Alt", "P"),),
+        "find-parameter",
+        "search",
+        "parameters settings options panel",
     ),
+    Command("Fold the parameters", (("Ctrl", "B"),), "fold", "sidebar", "hide settings"),
     Command("View code", (), "code", "code", "export curl python javascript snippet sdk"),
     Command("Paste a request", (), "paste", "clipboard", "import curl json code"),
     Command("Presets", (), "presets", "sliders", "save parameters settings templates"),

@@ -40,7 +40,7 @@
   const columns = playground.columns(form, connections, {
     document: () => doc,
     changes: (position) => (panel ? panel.changes(position) : []),
-    edit: (position) => { openPanel(); panel.setScope(position); },
+    edit: (position) => { side.open(); panel.setScope(position); },
     scope: () => (panel ? panel.scope() : null),
     choose: (positions) => panel.setScope(positions),
     run: (position) => runColumn(position),
@@ -52,7 +52,7 @@
   });
   const error = (path, message) => fieldError(path, message);
   const labels = playground.labels(form, { document: () => doc, changed, error });
-  const params = document.getElementById("params");
+  const params = document.getElementById("params"), side = playground.side(bench, params);
   panel = playground.panel(params, read("support"), {
     document: () => doc,
     columns: views,
@@ -63,8 +63,7 @@
     scoped: () => { columns.refresh(); if (panel.scope() && panel.scope().length === 1) columns.become(panel.column()); },
     changed: () => { columns.refresh(); showPlan(); edited(); if (prompts) prompts.recount(); },
   });
-  const isSheet = () => getComputedStyle(params).position === "fixed" || getComputedStyle(params).display === "none";
-  const openPanel = () => { if (isSheet() && !params.matches(":popover-open")) params.showPopover(); };
+  playground.offered = playground.parametersIn(side, panel);
 
   /* --- The input --- */
   const first = () => {
@@ -158,7 +157,7 @@
     const first = controls.find(Boolean);
     playground.announce(`Nothing was sent. ${errors.map((each) => each.message).join(" ")}`, true);
     if (!first) return;
-    if (params.contains(first)) openPanel();
+    if (params.contains(first)) side.open();
     first.focus();
   };
 
@@ -228,7 +227,7 @@
   }, true);
 
   const goTo = (path, position) => {
-    openPanel();
+    side.open();
     panel.setScope(position >= 0 && doc.columns.length > 1 ? position : null);
     panel.focus(path);
   };
@@ -310,6 +309,7 @@
   const alt = ({ code, repeat, shiftKey }) => {
     if (shiftKey) return false;
     if (code === "KeyC") { if (!repeat) columns.add(); return true; }
+    if (code === "KeyP") { if (!repeat) side.find(); return true; }
     if (code === "KeyW") { if (!repeat) columns.remove(columns.current()); return true; }
     const grow = { KeyZ: "undo", KeyA: "append", KeyG: "preview" }[code];
     if (grow) { if (!repeat) growing[grow](); return true; }
@@ -356,23 +356,10 @@
     columns: views,
     connection: (column) => (columns.connectionOf(column) || { name: "none" }).name,
     panel: () => panel,
-    edit: (positions, path) => { openPanel(); panel.setScope(positions); panel.focus(path); },
+    edit: (positions, path) => { side.open(); panel.setScope(positions); panel.focus(path); },
     go: (position, path) => columns.focus(position, path === "model" ? "[data-model]" : "[data-connection]"),
   });
   playground.presets({ panel: () => panel, columns: views, document: () => doc, settled, undo, snapshot });
-
-  /* --- The panel folded, which the browser remembers --- */
-  const foldButton = $("[data-fold]");
-  const fold = (folded) => {
-    bench.toggleAttribute("data-folded", folded);
-    foldButton.setAttribute("aria-expanded", String(!folded));
-    try { localStorage.setItem("fold", folded ? "1" : ""); } catch { /* private mode */ }
-  };
-  try { fold(localStorage.getItem("fold") === "1"); } catch { /* private mode */ }
-  foldButton.addEventListener("click", () => {
-    if (getComputedStyle(params).position === "fixed") params.togglePopover();
-    else fold(!bench.hasAttribute("data-folded"));
-  });
 
   /* --- The prompt grows by outputs; samples --- */
   const planned = () => Number((/\d+/.exec($("[data-run-label]").textContent) || [1])[0]);

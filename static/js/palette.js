@@ -37,6 +37,13 @@
   const pages = () => [...document.querySelectorAll("a[data-command]")].filter((link) => !row(link.dataset.command)) // until the sheet is there
     .map((link) => option(link.firstChild.nodeType === Node.TEXT_NODE ? link.firstChild.textContent.trim() : link.textContent.trim(), "arrow-right", null, () => link.click()));
 
+  /* What the page has by many names; it is offered once something is typed. */
+  const named = () => (playground.offered?.() || []).map(({ words, icon: mark, act, also }) => {
+    const made = option(words, mark, null, act, also);
+    made.dataset.typed = "";
+    return made;
+  });
+
   const options = () => [...list.querySelectorAll("[role=option]:not([hidden])")];
   const mark = (chosen) => {
     options().forEach((each) => each.setAttribute("aria-selected", String(each === chosen)));
@@ -55,7 +62,7 @@
     };
     /* What the most words find is offered, so that a word that finds nothing hides nothing; first what is called so, then what is called so too. */
     const local = list.querySelector("[data-local]"), ranked = [...local.children].map(rank), most = Math.max(...ranked.map(({ found }) => found));
-    ranked.sort((one, other) => other.named - one.named || one.at - other.at).forEach(({ each, found }) => { each.hidden = found < most || (words.length > 0 && !found); local.append(each); });
+    ranked.sort((one, other) => other.named - one.named || one.at - other.at).forEach(({ each, found }) => { each.hidden = words.length ? found < most || !found : "typed" in each.dataset; local.append(each); });
     name();
     mark(options()[0]);
     none.hidden = options().length > 0;
@@ -80,7 +87,7 @@
     const local = document.createElement("div"), found = document.createElement("div");
     local.dataset.local = found.dataset.found = "";
     [local, found].forEach((each) => each.setAttribute("role", "presentation"));
-    const fill = () => { local.replaceChildren(...commands(), ...pages()); [...local.children].forEach((each, at) => { each.dataset.at = at; }); name(); };
+    const fill = () => { local.replaceChildren(...commands(), ...pages(), ...named()); [...local.children].forEach((each, at) => { each.dataset.at = at; }); name(); };
     list.replaceChildren(local, found);
     fill();
     const sheet = playground.sheet();

@@ -352,6 +352,9 @@
       changes: (at) => Object.entries(host.columns()[at].values).map(([path, value]) => `${path} ${there(value) ? brief(value) : "not sent"}`),
       count: () => rows.filter((each) => isSetAt(each.dataset.path, null)).length,
       value: rawAt,
+      /* {path, label} of those that a column takes, or that are set. */
+      offered: () => rows.filter(({ dataset: { path } }) => isSet(path) || host.columns().some((column) => known(path, column)))
+        .map((element) => ({ path: element.dataset.path, label: element.querySelector(".tip b").textContent })),
       rows: () => rows,
       /* For the table of all columns: every path, and a value of one column; null: not sent. */
       paths: () => rows.map((each) => each.dataset.path),

@@ -565,3 +565,33 @@ def test_a_refusal_that_names_a_parameter_is_shown_at_its_field(
     finished(run(page), "failed")
     expect(page.locator("article[data-run]")).to_contain_text(words_of)
     expect(page.locator('[data-path="max_tokens"] [data-memory]')).to_contain_text(words_of)
+
+
+def test_a_parameter_is_reached_from_the_prompt_by_keys_alone(
+    page: Page, open_page: OpenPage, server: Server
+) -> None:
+    prompt = page.get_by_role("textbox", name="Prompt", exact=True)
+    search = page.get_by_role("searchbox", name="Find a parameter")
+    prompt.press("Control+b")  # folded
+    expect(search).to_be_hidden()
+    prompt.press("Alt+p")
+    expect(search).to_be_focused()
+    page.keyboard.type("presence")
+    page.keyboard.press("Enter")
+    expect(page.locator('[data-path="presence_penalty"] [data-box]').first).to_be_focused()
+    prompt.press("Control+b")
+    page.keyboard.press("Control+k")
+    palette = page.get_by_role("dialog", name="Search or jump to")
+    expect(palette.get_by_role("option", name="Parameter temperature")).to_have_count(
+        0
+    )  # until it is typed
+    palette.get_by_role("combobox").fill("mirostat_tau")  # in a closed group
+    expect(palette.get_by_role("option", selected=True)).to_have_text("Parameter mirostat_tau")
+    assert not Axe().run(page).response["violations"]
+    page.keyboard.press("Enter")
+    expect(page.locator('[data-path="mirostat_tau"] [data-box]').first).to_be_focused()
+    small = open_page(390, 800)
+    small.goto(server.url)
+    small.get_by_role("textbox", name="Prompt", exact=True).press("Alt+p")
+    expect(small.locator("#params")).to_be_visible()
+    expect(small.get_by_role("searchbox", name="Find a parameter")).to_be_focused()
