@@ -123,6 +123,19 @@ def test_the_prompt_and_the_messages(alice: User, connection: Connection) -> Non
     assert "Hi there" in html
 
 
+def test_what_continue_does_is_said(alice: User, connection: Connection) -> None:
+    plain, chat = begun(
+        alice,
+        (connection, request_to(connection)),
+        (connection, request_to(connection, "chat")),
+    )
+    ended(plain, text("said"))
+    ended(chat, text("said"))
+    said = 'title="Put prompt and output into a form of their own, without running"'
+    assert said in page(alice, "run", plain)
+    assert "with room for the next message" in page(alice, "run", chat)
+
+
 def test_a_continuation_is_told_as_the_form_holds_a_text(
     alice: User, connection: Connection
 ) -> None:
