@@ -210,6 +210,35 @@ def test_who_has_no_password_is_asked_for_a_code_or_a_new_login(bob: User, clien
     assert client.post(reverse("confirm"), given).status_code == 422  # each works once
 
 
+def test_who_has_no_password_is_warned_before_signing_out(bob: User) -> None:
+    bob.set_unusable_password()
+    bob.save()
+    client = Client()
+    client.get(reverse("login_link", args=[LoginLink.make(bob)]))
+    warned = client.post(reverse("logout"))
+    assert "has no password" in warned.content.decode()
+    assert reverse("password") in warned.content.decode()
+    assert client.get(reverse("compose")).status_code == 200
+    assert client.post(reverse("logout"), {"sure": "1"}).url == reverse("login")
+    assert client.get(reverse("compose")).status_code == 302
+
+
+def test_who_has_a_password_signs_out_at_once(rosa: User) -> None:
+    client = Client()
+    client.get(reverse("login_link", args=[LoginLink.make(rosa)]))
+    assert client.post(reverse("logout")).url == reverse("login")
+
+
+def test_every_fault_of_a_new_password_is_told_at_once(rosa: User) -> None:
+    client = Client()
+    client.force_login(rosa)
+    fields = {"old_password": "no", "new_password1": "1234567", "new_password2": "7654321"}
+    page = client.post("/password/", fields).content.decode()
+    assert page.count("field__error") == 5
+    for fault in ("entered incorrectly", "too short", "too common", "entirely numeric", "match"):
+        assert fault in page
+
+
 def test_after_a_login_by_link_the_old_password_is_not_asked_for_a_while(rosa: User) -> None:
     client = Client()
     client.get(reverse("login_link", args=[LoginLink.make(rosa)]))

@@ -40,6 +40,21 @@ WRONG_CODE = "That code is not right, or has been used. The app shows a new one 
 LONGEST_NAME = 150
 
 
+class _EveryFault:
+    """Django's forms look at the rules only once both passwords are the same."""
+
+    def validate_password_for_user(self, user: User, password_field_name: str = "") -> None:
+        super().validate_password_for_user(user, "new_password1")  # type: ignore[misc]
+
+
+class NewPassword(_EveryFault, SetPasswordForm):
+    pass
+
+
+class ChangedPassword(_EveryFault, PasswordChangeForm):
+    pass
+
+
 @login_not_required
 @never_cache
 @sensitive_post_parameters("password")
@@ -124,9 +139,9 @@ def password(request: Request) -> HttpResponse:
     knows = request.user.has_usable_password() and not by_link
     gates = old_password_gates(request.user.pk) if knows else []
     if request.method == "POST" and (wait := Attempts.objects.attempt(gates)):
-        context = {"form": PasswordChangeForm(request.user), "refused": wait_sentence(wait)}
+        context = {"form": ChangedPassword(request.user), "refused": wait_sentence(wait)}
         return render(request, "password.html", context, status=429)
-    form = (PasswordChangeForm if knows else SetPasswordForm)(request.user, request.POST or None)
+    form = (ChangedPassword if knows else NewPassword)(request.user, request.POST or None)
     if form.is_valid():
         Attempts.objects.forgive(gates)
         former = request.session.session_key
@@ -143,6 +158,10 @@ def password(request: Request) -> HttpResponse:
 
 @require_POST
 def log_out(request: Request) -> HttpResponse:
+    """`sure`: also whoever came in by a link, which is used up, and has no password."""
+    came_by_link = request.session.get("by_link") and not request.user.has_usable_password()
+    if came_by_link and "sure" not in request.POST:
+        return render(request, "sign_out.html")
     record("logged out", request.user)
     logout(request)
     return redirect("login")

@@ -271,7 +271,7 @@ def test_a_reader_who_never_reads_costs_a_bounded_memory(
 
 
 ENDS: dict[str, tuple[Callable[[Server, Person], object], bool]] = {
-    "logout": (lambda server, who: who.post("/logout/"), True),
+    "logout": (lambda server, who: who.post("/logout/", sure="1"), True),
     "password": (
         lambda server, who: shell(
             server, 'u = User.objects.get(username="mallory"); u.set_password("new"); u.save()'

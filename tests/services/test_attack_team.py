@@ -117,7 +117,7 @@ def remove(scene: Scene) -> httpx.Response:
 
 # What is done at the first process; whether the socket closes, and whether what runs is stopped.
 ENDS: dict[str, tuple[Callable[[Scene], httpx.Response], bool, bool]] = {
-    "logout": (lambda scene: scene.elsewhere(scene.page).post("/logout/"), True, False),
+    "logout": (lambda scene: scene.elsewhere(scene.page).post("/logout/", sure="1"), True, False),
     "ended elsewhere": (
         lambda scene: scene.elsewhere(scene.other).post("/sessions/end/"), True, False,
     ),
