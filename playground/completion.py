@@ -5,7 +5,7 @@ Standard library only, besides `parameters`. Nothing here knows a provider, a da
 
 import copy
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -114,6 +114,12 @@ class CompletionRequest:
             return self.prompt
         return "\n".join(p if isinstance(p, str) else json.dumps(p) for p in self.prompt)
 
+    def name(self) -> str:
+        """What a list calls the request by: the prompt, or the last message of the user."""
+        if self.operation != "chat":
+            return self.prompt_text()
+        return next((text for text in told_apart_by(self.messages) if text.strip()), "")
+
     def to_json(self) -> str:
         return json.dumps(
             {
@@ -149,6 +155,15 @@ def _put(target: dict[str, Json], path: str, value: Json) -> None:
     for parent in parents:
         target = target.setdefault(parent, {})
     target[last] = value
+
+
+def told_apart_by(messages: Sequence[Mapping[str, Json]]) -> list[str]:
+    """What the messages say, what tells one chat from another first: the last that the user says,
+    then the others from the end; what the system is told comes last."""
+    rank = {"user": 0, "system": 2, "developer": 2}
+    newest = list(reversed(messages))
+    newest.sort(key=lambda message: rank.get(str(message.get("role")), 1))
+    return [content_text(message.get("content")) for message in newest]
 
 
 def content_text(content: Json) -> str:

@@ -161,3 +161,13 @@ def test_it_comes_back_from_json_as_the_very_same_request(
 
 def test_a_run_is_live_until_it_has_ended() -> None:
     assert {status for status in RunStatus if status.live} == {"queued", "running"}
+
+
+def test_a_chat_is_called_by_the_last_message_of_the_user() -> None:
+    system, user = {"role": "system", "content": "Be terse"}, {"role": "user", "content": "Hi"}
+    answer = {"role": "assistant", "content": "Said"}
+    ask = {"operation": "chat", "model": "m", "provider": "local"}
+    assert CompletionRequest(**ask, messages=(system, user, answer)).name() == "Hi"
+    assert CompletionRequest(**ask, messages=(system,)).name() == "Be terse"
+    assert CompletionRequest(**ask).name() == ""
+    assert CompletionRequest("local", "completions", "m", prompt="A prompt").name() == "A prompt"

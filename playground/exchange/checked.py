@@ -118,7 +118,7 @@ def _values(given: Given, request: CompletionRequest) -> dict[str, Any]:
         "model": request.model,
         "request": request.to_json(),
         "streams": request.streams,
-        "prompt_preview": preview(request.prompt_text()),
+        "prompt_preview": preview(request.name()),
         "status": status,
         "error_kind": error.text("kind", 20),
         "error_message": error.text("message"),

@@ -57,7 +57,7 @@ def queued(
         model=request.model,
         request=request.to_json(),
         streams=request.streams,
-        prompt_preview=preview(request.prompt_text()),
+        prompt_preview=preview(request.name()),
     )
 
 

@@ -1,7 +1,6 @@
 """Drafts: the form is saved while one types, and given back."""
 
 import json
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.conf import settings
@@ -10,7 +9,7 @@ from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from playground import documents
-from playground.completion import content_text
+from playground.completion import told_apart_by
 from playground.models import Comparison, Draft
 from playground.models.teams import User
 from playground.views import Request
@@ -106,7 +105,7 @@ def opening(found: Draft) -> str:
         return ""
     inputs = {
         "text": [document["prompt"]],
-        "messages": _said(document["messages"]),
+        "messages": told_apart_by(document["messages"]),
         "list": document["prompts"],
         "ids": [document["ids"]],
     }
@@ -114,14 +113,6 @@ def opening(found: Draft) -> str:
     texts = (text for each in (in_use, *inputs.values()) for text in each)
     first = next((text for text in texts if text.strip()), "")
     return " ".join(first.split())[:80]
-
-
-def _said(messages: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The last that the user says first, what the system is told last."""
-    rank = {"user": 0, "system": 2, "developer": 2}
-    newest = list(reversed(messages))
-    newest.sort(key=lambda message: rank.get(str(message["role"]), 1))
-    return [content_text(message["content"]) for message in newest]
 
 
 def present(user: User, page: Comparison | None) -> tuple[Draft | None, dict[str, Any]]:
