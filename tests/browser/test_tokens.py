@@ -467,6 +467,16 @@ def test_the_common_start_is_grey_and_the_place_marked_in_each(page: Page, serve
     clean(page)
 
 
+def test_the_common_start_is_marked_in_the_colours_of_the_system(
+    open_page: Callable[..., Page], server: Server
+) -> None:
+    page = open_page(forced_colors="active")
+    columns = stored(page, server, LLAMA, WARM)
+    expect(over(page)).to_have_count(2)
+    mark = "out => getComputedStyle(out, '::highlight(common)').textDecorationLine"
+    assert columns.first.locator(".out").first.evaluate(mark) == "underline"
+
+
 def test_the_mark_comes_while_the_columns_still_stream(
     page: Page, server: Server, fake: FakeProvider
 ) -> None:
