@@ -100,9 +100,7 @@ def test_a_row_that_is_drawn_anew_or_unfolds_is_marked_too(alice: User) -> None:
     posted = {"do": "star", "row": f"comparison-{run.comparison_id}", "q": "otter"}
     assert (
         "An <mark>otter</mark>"
-        in client.post("/triage/", posted).json()["rows"][
-            f"row-comparison-{run.comparison_id}"
-        ]
+        in client.post("/triage/", posted).json()["rows"][f"row-comparison-{run.comparison_id}"]
     )
     unfolded = client.get(f"/history/comparisons/{run.comparison_id}/", {"q": "otter"})
     assert unfolded.content.decode().count("An <mark>otter</mark>") == 2
