@@ -1,5 +1,5 @@
 /* The page of a review queue: the cursor through the list, the pane of the run that it is on. After
-   a rating or a skip the next run that waits is opened. */
+   a rating or a skip the next run that waits is opened, unless a comment was begun. */
 (() => {
   const playground = window.playground;
   const list = document.getElementById("found"), pane = document.getElementById("pane");
@@ -8,19 +8,41 @@
   const current = () => list.querySelector("[data-cursor]");
   let round = 0;
 
-  const open = (row, focus = true) => {
-    const before = current();
-    if (before && before !== row) { delete before.dataset.cursor; before.querySelector(".run__link").removeAttribute("aria-current"); }
+  /* A comment that was begun stays with its run: {item: text}. */
+  const begun = new Map();
+  const field = () => pane.querySelector("#comment-new");
+  const keep = () => {
+    const item = pane.querySelector("[data-pane]")?.dataset.item;
+    if (!item || !field()) return;
+    if (field().value.trim()) begun.set(item, field().value); else begun.delete(item);
+  };
+  /* What was reviewed just now, and is left already, can still be commented on. */
+  const lead = (back) => {
+    const place = pane.querySelector("[data-before]");
+    if (!place || !back?.isConnected) return;
+    const button = place.querySelector("button");
+    button.textContent = `Comment on ${nameOf(back)} instead`;
+    button.addEventListener("click", async () => { await open(document.getElementById(back.id)); field()?.focus(); });
+    place.hidden = false;
+  };
+  const nameOf = (row) => row.querySelector("[data-name]").textContent;
+
+  const open = (row, focus = true, before = null) => {
+    const left = current();
+    if (left && left !== row) { delete left.dataset.cursor; left.querySelector(".run__link").removeAttribute("aria-current"); }
     row.dataset.cursor = "";
     row.querySelector(".run__link").setAttribute("aria-current", "true");
     if (focus) row.querySelector(".run__link").focus({ preventScroll: true });
     row.scrollIntoView({ block: "nearest" });
-    if (pane.querySelector("[data-pane]")?.dataset.item === row.id) return;
+    if (pane.querySelector("[data-pane]")?.dataset.item === row.id) return undefined;
     const mine = ++round;
     const url = row.dataset.row;
-    fetch(url, { headers: { "HX-Request": "true" }, credentials: "same-origin" }).then((answer) => (answer.ok ? answer.text() : Promise.reject(answer))).then((html) => {
+    return fetch(url, { headers: { "HX-Request": "true" }, credentials: "same-origin" }).then((answer) => (answer.ok ? answer.text() : Promise.reject(answer))).then((html) => {
       if (mine !== round) return;
+      keep();
       htmx.swap(pane, html, { swapStyle: "innerHTML" });
+      if (begun.has(row.id) && field()) field().value = begun.get(row.id);
+      lead(before);
       history.replaceState(null, "", row.querySelector(".run__link").getAttribute("href"));
     }).catch(() => { if (mine === round) playground.notice("This run cannot be shown. It may not be there any more."); });
   };
@@ -33,7 +55,7 @@
   const next = () => {
     const all = rows(), at = all.indexOf(current());
     const row = [...all.slice(at + 1), ...all.slice(0, Math.max(at, 0))].find((each) => each.dataset.state === "waiting");
-    if (row) open(row); else playground.announce("All in this list are reviewed.");
+    if (row) open(row, true, current()); else playground.announce("All in this list are reviewed.");
   };
 
   list.addEventListener("click", (event) => {
@@ -43,7 +65,9 @@
     open(link.closest("[data-row]"));
   });
   document.addEventListener("triage:done", (event) => {
-    if (["rate", "skip"].includes(event.detail.fields.do)) next();
+    if (!["rate", "skip"].includes(event.detail.fields.do)) return;
+    if (field()?.value.trim()) playground.announce(`${event.detail.said} Your comment is not sent yet: Ctrl+Enter in its field sends it, J goes on.`);
+    else next();
   });
   document.addEventListener("triage:undone", (event) => {
     const row = rows().find((each) => each.dataset.key === event.detail.row);

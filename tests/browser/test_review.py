@@ -138,6 +138,55 @@ def first_row_is_marked(page: Page, server: Server) -> None:
     assert server.rows(private) == [{"visibility": "team"}]
 
 
+def test_a_comment_stays_with_the_run_for_which_it_was_begun(
+    as_person: Callable[..., Page], server: Server
+) -> None:
+    prepare(
+        server,
+        """
+from playground.models import Queue
+anna = person("anna")
+runs = [make_run(anna, f"Said prompt {n}", f"Said output {n}") for n in range(4)]
+Queue.objects.begin(anna.membership(), "Said", [run.pk for run in runs])
+""",
+    )
+    [queue] = server.rows("SELECT id FROM playground_queue WHERE name = 'Said'")
+    page = as_person("anna")
+    page.goto(f"{server.url}/review/queues/{queue['id']}/")
+    cursor, pane, field = (page.locator(c) for c in (".item[data-cursor]", "#pane", "#comment-new"))
+    expect(pane).to_contain_text("Said output 0")
+    field.fill("of the first")
+    page.get_by_role("button", name="Rate 4").click()  # the next one would take the comment
+    expect(page.locator("#announce")).to_contain_text("Your comment is not sent yet")
+    expect(cursor).to_contain_text("Said prompt 0")
+    cursor.locator(".run__link").focus()
+    page.keyboard.press("j")
+    expect(pane).to_contain_text("Said output 1")
+    expect(field).to_have_value("")
+    page.keyboard.press("5")
+    expect(pane).to_contain_text("Said output 2")
+    tab_to(page, "Comment on Run")
+    has_no_faults(page)
+    page.keyboard.press("Enter")
+    expect(pane).to_contain_text("Said output 1")
+    expect(field).to_be_focused()
+    page.keyboard.type("of the second")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator(".comment__text")).to_have_text("of the second")
+    page.keyboard.press("k")
+    expect(field).to_have_value("of the first")
+    field.press("Control+Enter")
+    expect(page.locator(".comment__text")).to_have_text("of the first")
+    query = (
+        "SELECT r.prompt_preview AS run, c.text FROM playground_comment c"
+        " JOIN playground_run r ON r.id = c.run_id WHERE c.text LIKE 'of the %' ORDER BY c.text"
+    )
+    assert [(row["run"], row["text"]) for row in server.rows(query)] == [
+        ("Said prompt 0", "of the first"),
+        ("Said prompt 1", "of the second"),
+    ]
+
+
 def test_every_key_of_the_queue_does_its_work_and_none_while_typing(
     as_person: Callable[..., Page], server: Server
 ) -> None:
