@@ -226,6 +226,20 @@ def test_a_preview_of_the_next_tokens_is_in_a_panel_only_where_it_is_asked_for(
     assert searched.context["special"] == [("previews", 1, True)]
 
 
+def test_the_votes_follow_the_ticks_and_nothing_is_made(alice: User, client: Client) -> None:
+    made = [make_run(alice, "Once", model, model=model) for model in "abc"]
+    made.append(make_run(alice, "Once", "d", model="d", visibility="private"))
+    RunLabel.objects.put([made[3].pk], Label.objects.named(made[3].team_id, ["preview"]))
+    client.force_login(alice)
+    rows = ",".join(f"run-{run.pk}" for run in made)
+    fields = {"kind": "panel", "rows": rows, "look": "1", "together": "1"}
+    for ticked, asks in (({}, (3, 1)), ({"previews": "on"}, (6, 1))):
+        page = client.post(reverse("review_new"), {**fields, **ticked})
+        assert (page.status_code, page.context["asks"]) == (200, asks)
+        assert page.context["together"]
+    assert not Panel.objects.exists()
+
+
 def test_the_form_says_how_many_votes_each_way_takes(alice: User, client: Client) -> None:
     made = [make_run(alice, prompt, f"{m}", model=m) for prompt in ("Hi", "Ho") for m in "abc"]
     client.force_login(alice)

@@ -69,7 +69,7 @@ def _panels(user: User) -> list[dict[str, Any]]:
 def new(request: Request) -> HttpResponse:
     """Of selected `rows`, or of a search `q`, `whose`: as `kind` with a `name`; a panel `together`
     shows all outputs of a prompt at once; `previews`, and in a queue `rated`, `failed` and
-    `private` runs, are in it only where these are ticked."""
+    `private` runs, are in it only where these are ticked. `look` shows only what these come to."""
     membership = membership_of(request)
     fields = request.POST if request.method == "POST" else request.GET
     kind = fields.get("kind", KINDS[0])
@@ -92,7 +92,7 @@ def new(request: Request) -> HttpResponse:
     ids = [pk for pk in ids if pk not in left_out]
     if kind == "panel":
         context["asks"] = votes_asked(ids)
-    if request.method != "POST":
+    if request.method != "POST" or "look" in fields:
         return render(request, "reviews/new.html", context)
     try:
         made = _made(membership, ids, asked, context)
