@@ -72,6 +72,9 @@ SETS: dict[str, tuple[str, ...]] = {
         "js/heat.js",
         "js/part.js",
         "js/lens.js",
+        "js/appending.js",
+        "js/live.js",
+        "js/trouble.js",
         "js/stream.js",
     ),
     "history": (

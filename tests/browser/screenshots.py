@@ -144,8 +144,8 @@ def editors(page: Page, root: str) -> None:
     page.goto(root)
     page.fill("#prompt", PROMPT + " ")
     with parameters(page):
-        page.fill('[data-path="stop"] textarea', "\\n\\n\nSubject:\n  two spaces")
         page.evaluate("document.querySelectorAll('[data-group]').forEach(each => each.open = true)")
+        page.fill('[data-path="stop"] textarea', "\\n\\n\nSubject:\n  two spaces")
         page.fill('[data-path="logit_bias"] [data-box]', "kingfisher bird")
         page.press('[data-path="logit_bias"] [data-box]', "Enter")
         page.wait_for_selector("[data-bias-rows] > *")
