@@ -186,11 +186,24 @@ def word_pieces(
     for index in range(choices):
         yield build("", index, "stop")
     if usage:
-        counts = {"prompt_tokens": prompt_tokens, "completion_tokens": n * choices}
-        total = {**counts, "total_tokens": sum(counts.values())}
-        kind = "chat.completion.chunk" if api == "chat" else "text_completion"
-        yield _event(kind, None, {"usage": total})
+        yield _usage(prompt_tokens, n * choices, api)
     yield DONE
+
+
+def _usage(prompt_tokens: int, completion_tokens: int, api: str = "completions") -> bytes:
+    counts = {"prompt_tokens": prompt_tokens, "completion_tokens": completion_tokens}
+    kind = "chat.completion.chunk" if api == "chat" else "text_completion"
+    return _event(kind, None, {"usage": {**counts, "total_tokens": sum(counts.values())}})
+
+
+def spoken(text: str, rate: float | None = None, prompt_tokens: int = 3) -> Reply:
+    """A completion of this text, word by word at `rate` words a second; the usage counts them."""
+    pieces: list[Piece] = []
+    words = re.findall(r"\s*\S+\s*$|\s*\S+", text)
+    for word in words:
+        pieces += [*([1 / rate] if rate else []), text_event(word)]
+    end = [text_event("", 0, "stop"), _usage(prompt_tokens, len(words)), DONE]
+    return Reply(pieces=[*pieces, *end])
 
 
 def words(

@@ -121,7 +121,7 @@ def keys(page: Page, root: str) -> None:
 def _begin(page: Page, root: str) -> None:
     page.goto(root)
     page.fill("#prompt", "The kingfisher is a small bird. It")
-    number(page, "max_tokens", "40")
+    number(page, "max_tokens", "60")
 
 
 def ghost(page: Page, root: str) -> None:

@@ -31,8 +31,7 @@ from tests.fake_provider import (
     Reply,
     error_reply,
     json_reply,
-    text_event,
-    word_pieces,
+    spoken,
 )
 from tests.fake_services import transcript
 from tests.server import Server
@@ -66,7 +65,7 @@ def running(page: Page, root: str) -> None:
 def done(page: Page, root: str) -> None:
     page.goto(root)
     page.fill("#prompt", PROMPT)
-    number(page, "max_tokens", "40")
+    number(page, "max_tokens", "60")
     number(page, "seed", "42")
     page.fill("#labels", "task=field-guide")
     page.press("#labels", "Enter")
@@ -673,18 +672,17 @@ def shoot(
                 has_touch=width < 500,
             )
             context.add_cookies(cookies)
-            page = context.new_page()
-            page.on("console", lambda m: print(m.type, m.text) if m.type == "error" else None)
-            page.on("pageerror", lambda error: print("page error", error))
             for name, go in STATES.items():
                 if not re.search(only, name):
                     continue
                 if few and not pictures.wanted(name, width, theme):
                     continue
                 title = f"{name}-{width}-{theme}"
-                page.goto("about:blank")  # the page before writes its draft as it goes
+                page = context.new_page()  # what a tab remembers goes with it
+                page.on("console", lambda m: print(m.type, m.text) if m.type == "error" else None)
+                page.on("pageerror", lambda error: print("page error", error))
                 page.wait_for_timeout(300)
-                while forget():
+                while forget():  # the page before writes its draft as it goes
                     page.wait_for_timeout(300)
                 try:
                     go(page, root)
@@ -695,6 +693,7 @@ def shoot(
                 page.screenshot(path=folder / f"{title}.png")
                 if axe:
                     problems += check(page, title)
+                page.close()
             context.close()
     return problems
 
@@ -709,11 +708,7 @@ ENTRY = (
 
 def entry(rate: float, times: int) -> Reply:
     """The sentence, word by word, at `rate` words a second."""
-    pieces: list[bytes | float] = []
-    for word in re.findall(r"\s*\S+\s*$|\s*\S+", ENTRY * times):
-        pieces += [1 / rate, text_event(word)]
-    ending = [piece for piece in word_pieces(0, prompt_tokens=58) if isinstance(piece, bytes)]
-    return Reply(pieces=[*pieces, *ending])
+    return spoken(ENTRY * times, rate, prompt_tokens=58)
 
 
 def by(model: str, reply: Reply) -> Reply:
@@ -802,9 +797,7 @@ More in the [guide](https://birds.example.org/kingfisher). ![plate](https://bird
 
 
 def guide(text: str) -> Reply:
-    pieces = [text_event(piece) for piece in re.findall(r"\s*\S+\s*$|\s*\S+", text)]
-    ending = [piece for piece in word_pieces(0, prompt_tokens=58) if isinstance(piece, bytes)]
-    return Reply(pieces=[*pieces, *ending])
+    return spoken(text, prompt_tokens=58)
 
 
 def four() -> Reply:
@@ -822,7 +815,7 @@ def backends(works: FakeProvider, broken: FakeProvider) -> None:
     works.reply_with(
         lambda request: by(
             request.json["model"],
-            entry(20.0, 9) if request.json.get("max_tokens") == 400 else entry(200.0, 1),
+            entry(20.0, 7) if request.json.get("max_tokens") == 400 else entry(200.0, 1),
         )
     )
     works.on_path("/tokenize", tokenized)

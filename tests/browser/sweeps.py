@@ -1,7 +1,6 @@
 """Pictures of many requests of one press: variables, the grid, repeats, tables."""
 
 import math
-import re
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -10,8 +9,7 @@ from typing import Any
 from playwright.sync_api import Page, expect
 
 from tests.browser.steps import number, parameter, parameters
-from tests.fake_provider import CREATED, FakeProvider, Received, Reply, json_reply, text_event
-from tests.fake_provider import word_pieces as pieces_of
+from tests.fake_provider import CREATED, FakeProvider, Received, Reply, json_reply, spoken
 
 ROWS = """text,label
 "The kingfisher was there at dawn, and I was glad",joy
@@ -32,10 +30,7 @@ def swept(request: Received) -> Reply:
     heat = float(body.get("temperature", 1)) + float(body.get("top_p", 1))
     order = sum(map(ord, str(id(request)))) % 10
     text = SAID[min(2, int(heat * order / 8))]
-    parts: list[bytes | float] = []
-    for word in re.findall(r"\s*\S+", text):
-        parts += [1 / 30, text_event(word)]
-    return Reply(pieces=[*parts, *(p for p in pieces_of(0, prompt_tokens=9) if type(p) is bytes)])
+    return spoken(text, 30, prompt_tokens=9)
 
 
 def classified(request: Received) -> Reply:
