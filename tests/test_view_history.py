@@ -238,6 +238,7 @@ def test_a_time_stands_under_the_reader_s_day(alice: User) -> None:
     assert ">23:59" in html
     assert 'data-zone="America/New_York"' in html  # so that the page need not say it again
     html = page(browser(alice, time_zone="Europe/Berlin"))
+    assert html.count("Saturday 21 November") == 1  # an older day needs no other name
     assert "Saturday 21 November 2026" in html
     for odd in ("Mars/Base", "../../etc/passwd", "x" * 500):
         assert ">04:59" in page(browser(alice, time_zone=odd))

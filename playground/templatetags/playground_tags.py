@@ -277,9 +277,9 @@ def label_rest(name: str) -> str:
 
 @register.filter
 def day_name(day: date) -> str:
+    """"Today", "Yesterday", or nothing: the date itself says it."""
     today = timezone.localdate()
-    names = {today: "Today", today - timedelta(days=1): "Yesterday"}
-    return names.get(day, f"{day:%A} {day.day} {day:%B}")
+    return {today: "Today", today - timedelta(days=1): "Yesterday"}.get(day, "")
 
 
 @register.filter

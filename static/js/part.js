@@ -113,12 +113,12 @@
   const said = () => {
     if (!found || (found.all && !found.at)) return ""; // or there is no text at all
     if (found.waits) return "no difference so far";
-    return found.all ? "all say the same" : `part at character ${found.at + 1}`;
+    return found.all ? "all say the same" : `at character ${found.at + 1}`;
   };
   const show = () => {
     document.querySelectorAll("[data-part-toggle]").forEach((button) => button.setAttribute("aria-pressed", String(on)));
     document.querySelectorAll("[data-part-said]").forEach((place) => { place.textContent = on ? said() : ""; });
-    document.querySelectorAll("[data-part-jump]").forEach((button) => { button.disabled = !found || found.all || found.waits; });
+    document.querySelectorAll("[data-part-jump]").forEach((button) => { button.hidden = button.disabled = !found || found.all || found.waits; });
   };
   let seen = null;
   const draw = () => {

@@ -451,7 +451,7 @@ def over(page: Page) -> Locator:
 def test_the_common_start_is_grey_and_the_place_marked_in_each(page: Page, server: Server) -> None:
     columns = stored(page, server, LLAMA, WARM)
     expect(over(page)).to_have_count(2)
-    expect(page.locator("[data-part-said]")).to_have_text("part at character 9")
+    expect(page.locator("[data-part-said]")).to_have_text("at character 9")
     common = "() => [...CSS.highlights.get('common')].map((range) => range.toString())"
     assert page.evaluate(common) == [" in the ", " in the "]
     for column in columns.all():
@@ -495,7 +495,7 @@ def test_the_mark_comes_while_the_columns_still_stream(
         hold.set()
     expect(over(page)).to_have_count(2)
     finished(page.locator("article[data-run]").last)
-    expect(page.locator("[data-part-said]")).to_have_text("part at character 9")
+    expect(page.locator("[data-part-said]")).to_have_text("at character 9")
     expect(over(page)).to_have_count(2)
     expect(page.locator("article[data-run] .out").first).to_have_text(" by the rivers")
 

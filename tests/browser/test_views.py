@@ -93,7 +93,7 @@ def test_one_view_for_all_columns_by_a_key_and_by_a_switch(
     tab(found.nth(0), "Markdown").click(modifiers=["Shift"])
     for position in range(3):
         expect(panel(found.nth(position)).locator("h1")).to_be_visible()
-    page.get_by_role("button", name="One view for all").click()
+    page.get_by_role("button", name="One view").click()
     tab(found.nth(2), "As sent").click()
     for position in range(3):
         expect(panel(found.nth(position))).to_contain_text("POST")
