@@ -277,7 +277,7 @@ def label_rest(name: str) -> str:
 
 @register.filter
 def day_name(day: date) -> str:
-    """"Today", "Yesterday", or nothing: the date itself says it."""
+    """ "Today", "Yesterday", or nothing: the date itself says it."""
     today = timezone.localdate()
     return {today: "Today", today - timedelta(days=1): "Yesterday"}.get(day, "")
 
