@@ -36,6 +36,12 @@ def merged(timelines: Iterable[Arrivals]) -> list[tuple[float, int]]:
     return sorted((float(ms), int(count)) for each in timelines for ms, count in each)
 
 
+def pace(arrivals: Sequence[tuple[float, int]]) -> float | None:
+    """Pieces a second after the first one; None where it cannot be told."""
+    seconds = (arrivals[-1][0] - arrivals[0][0]) / 1000 if arrivals else 0.0
+    return (len(arrivals) - 1) / seconds if seconds > 0.001 else None
+
+
 def stalls(arrivals: Sequence[tuple[float, int]]) -> list[tuple[float, float]]:
     """(from, to) of pauses between two pieces that are long, also beside the usual ones."""
     times = [ms for ms, _ in arrivals]

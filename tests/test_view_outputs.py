@@ -1,7 +1,9 @@
 """The views of an output: Markdown, JSON, what was sent, the prompt; and who may see them."""
 
 import json
+import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -43,6 +45,27 @@ def page(user: User, name: str, run: Run, **query: Any) -> str:
     answer = client.get(reverse(name, args=[run.pk]), query)
     assert answer.status_code == 200
     return answer.content.decode()
+
+
+def test_what_came_of_a_stopped_run_is_counted_and_marked(
+    alice: User, connection: Connection
+) -> None:
+    ask = replace(request_to(connection), values={"stream": True})
+    stopped, single, told, whole = begun(alice, *[(connection, ask)] * 4)
+    pieces = [["text", 0, "a", [[1000.0 + 100 * n, 1]]] for n in range(11)]
+    usage = ["usage", -1, {"prompt_tokens": 3, "completion_tokens": 40}, []]
+    for run, events in ((stopped, pieces), (single, pieces[:1]), (told, [*pieces, usage])):
+        close_run(run.pk, Ending("cancelled", total_ms=9000.0), events)  # type: ignore[arg-type]
+    ended(whole, *pieces)
+    shown = page(alice, "run", stopped)
+    assert "? / ~11" in shown
+    assert "~10.0 tok/s" in shown
+    assert "Counted pieces of the stream" in shown
+    for run in (single, told, whole):
+        assert "~" not in re.sub(
+            r"[\s\S]*<dl class=.metrics.>|</dl>[\s\S]*", "", page(alice, "run", run)
+        )
+    assert "3 / 40" in page(alice, "run", told)
 
 
 @pytest.mark.parametrize("name", VIEWS)

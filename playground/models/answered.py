@@ -24,6 +24,11 @@ class Answered(models.Model):
     class Meta:
         abstract = True
 
+    # Of a run that ended before its backend counted tokens, where a view has looked: pieces of the
+    # stream, and how many a second. Most backends send a piece for each token.
+    pieces: int | None = None
+    pace: float | None = None
+
     @property
     def warning_list(self) -> list[str]:
         return self.warnings.splitlines()

@@ -245,10 +245,10 @@ def speed(value: float | None) -> str:
 
 @register.filter
 def tokens_in_out(run: Run) -> str:
-    if run.prompt_tokens is None and run.completion_tokens is None:
-        return "–"
     pair = (run.prompt_tokens, run.completion_tokens)
-    return " / ".join("?" if each is None else f"{each:,}" for each in pair)
+    said = ["?" if each is None else f"{each:,}" for each in pair]
+    said[1:] = [f"~{run.pieces:,}"] if run.pieces else said[1:]
+    return "–" if said == ["?", "?"] else " / ".join(said)
 
 
 @register.filter

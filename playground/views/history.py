@@ -1,5 +1,6 @@
 """History, one run, its labels."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from django.db.models import Prefetch, prefetch_related_objects
@@ -7,12 +8,15 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
+from playground.completion import RunStatus
 from playground.models import Choice, Comment, Comparison, Rating, Run, User
+from playground.timeline import merged, pace
 from playground.views import Request, apart, record
 from playground.views.selection import noticed
 from playground.views.tools import snippets_of
 
 MOST_IDS = 100  # runs in one batch of partials
+BROKEN_OFF = (RunStatus.CANCELLED, RunStatus.INTERRUPTED, RunStatus.FAILED)
 
 
 def shown(runs: Any) -> list[Run]:
@@ -24,7 +28,26 @@ def shown(runs: Any) -> list[Run]:
         "labels",
         "ratings",
     )
-    return list(prefetched.order_by("position", "pk"))
+    found = list(prefetched.order_by("position", "pk"))
+    _count_pieces(found)
+    return found
+
+
+def _count_pieces(runs: Iterable[Run]) -> None:
+    """Of those that were stopped or broke off before their backend said how many tokens."""
+    silent = {
+        run.pk: run
+        for run in runs
+        if run.streams and run.status in BROKEN_OFF and run.completion_tokens is None
+    }
+    choices: dict[int, list[Choice]] = {pk: [] for pk in silent}
+    if silent:
+        for choice in Choice.objects.filter(run__in=silent).only("run_id", "packed_timeline"):
+            choices[choice.run_id].append(choice)
+    for pk, run in silent.items():
+        arrivals = merged(choice.timeline for choice in choices[pk])
+        if len(arrivals) > 1:
+            run.pieces, run.pace = len(arrivals), pace(arrivals)
 
 
 def _texts() -> Any:
