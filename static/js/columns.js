@@ -28,37 +28,10 @@
     const template = document.getElementById("column-template");
     const menu = document.getElementById("column-menu");
     const byId = new Map(connections.map((connection) => [String(connection.id), connection]));
-    const listed = new Map(); // {connection id: promise of {models} or {error}}
     const data = () => host.document().columns;
     const connectionOf = (column) => byId.get(String(column.connection));
+    const models = playground.modelLists({ connectionOf, changed: () => host.changed() });
     let current = 0, last = null, menuAt = 0, dragged = null;
-
-    const ask = (connection) => {
-      if (!listed.has(connection.id)) {
-        const asked = fetch(connection.models, { headers: { Accept: "application/json" }, credentials: "same-origin" })
-          .then((response) => response.json())
-          .catch(() => ({ error: "The list of models could not be loaded." }))
-          .then((found) => { if (found.error) listed.delete(connection.id); return found; });
-        listed.set(connection.id, asked);
-      }
-      return listed.get(connection.id);
-    };
-    const showModels = async (element, column, choose) => {
-      const connection = connectionOf(column);
-      if (!connection) return;
-      const found = await ask(connection);
-      if (connectionOf(column) !== connection || !element.isConnected) return;
-      const models = found.models || [];
-      element.querySelector("datalist").replaceChildren(...models.map((name) => new Option(name, name)));
-      const note = element.querySelector("[data-column-note]");
-      note.textContent = found.error || "";
-      note.hidden = !found.error;
-      if (choose && !column.model && models.length) {
-        column.model = models[0];
-        element.querySelector("[data-model]").value = models[0];
-        host.changed();
-      }
-    };
 
     const label = (element, selector, text) => element.querySelector(selector).setAttribute("aria-label", text);
     const build = (column, position) => {
@@ -69,6 +42,8 @@
       connections.forEach((connection) => select.add(new Option(connection.name, connection.id)));
       select.value = connectionOf(column) ? column.connection : "";
       model.value = column.model || "";
+      element.querySelector("[data-column-note]").id = `column-note-${position}`;
+      model.setAttribute("aria-describedby", `column-note-${position}`);
       element.querySelector("datalist").id = `models-${position}`;
       model.setAttribute("list", `models-${position}`);
       element.setAttribute("aria-label", `Column ${letter}`);
@@ -163,13 +138,15 @@
     };
 
     list.addEventListener("change", (event) => {
+      const [element, column] = at(event.target) || [];
+      if (event.target.matches("[data-model]")) models.doubt(element, column);
       if (!event.target.matches("[data-connection]")) return;
-      const [element, column] = at(event.target);
       column.connection = Number(event.target.value);
       const connection = connectionOf(column);
       column.model = connection ? connection.model : "";
       element.querySelector("[data-model]").value = column.model;
-      showModels(element, column, true);
+      models.note(element, "");
+      models.show(element, column, true);
       showError(element, "");
       host.changed();
     });
@@ -177,6 +154,7 @@
       if (!event.target.matches("[data-model]")) return;
       const [element, column] = at(event.target);
       column.model = event.target.value;
+      models.note(element, "");
       showError(element, "");
       host.changed();
     });
@@ -184,7 +162,7 @@
       const found = at(event.target);
       if (!found) return;
       current = found[2];
-      if (event.target.matches("[data-model]")) showModels(found[0], found[1], true);
+      if (event.target.matches("[data-model]")) models.show(found[0], found[1], true);
     });
     root.addEventListener("click", (event) => {
       const button = event.target.closest("button");
@@ -274,11 +252,13 @@
     };
 
     render();
-    data().forEach((column, position) => { if (!column.model) showModels(list.children[position], column, true); });
+    data().forEach((column, position) => { if (!column.model) models.show(list.children[position], column, true); });
     return {
       refresh,
       render,
       connectionOf,
+      /* Say where this column's model is none that its connection lists. */
+      doubt: (position) => { if (list.children[position]) models.doubt(list.children[position], data()[position]); },
       add,
       remove,
       focus,

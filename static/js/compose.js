@@ -345,7 +345,7 @@
   /* --- Help while composing --- */
   const view = () => { labels.flush(); panel.flush(); return posted(); };
   playground.codeDialog({ posted: view, columns: views, column: () => panel.column() });
-  playground.pasteDialog({ document: () => { labels.flush(); panel.flush(); return doc; }, connection: () => doc.columns[0] && doc.columns[0].connection, put: (found) => put(found) });
+  playground.pasteDialog({ document: () => { labels.flush(); panel.flush(); return doc; }, connection: () => doc.columns[0] && doc.columns[0].connection, put: (found) => { put(found); columns.doubt(0); } });
   doubt = playground.doubts({ posted, wanted: () => doc.columns.length && prompts.filled() && (doc.columns.length > 1 || doc.mode !== "text" || panel.touched() || doc.columns.some((column) => Object.keys(column.values).length)) });
 
   /* --- The table of all columns, presets --- */

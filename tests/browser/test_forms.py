@@ -466,6 +466,10 @@ def test_a_pasted_request_fills_the_form_and_undo_brings_the_draft_back(
     expect(parameter(page, "seed").locator("[data-box]")).to_have_value("7")
     expect(parameter(page, "temperature")).to_have_attribute("data-state", "unset")
     expect(page.locator("#pasted")).to_contain_text("novel")
+    model = page.get_by_role("textbox", name="Model").or_(page.get_by_role("combobox", name="Model"))
+    said = "“z” is not in the list of models of fake."
+    expect(page.locator("[data-column-note]")).to_have_text(said)
+    expect(model).to_have_accessible_description(said)
     assert not violations(page)
     press_run(page)
     assert body(fake) == asked
@@ -565,6 +569,19 @@ def test_a_refusal_that_names_a_parameter_is_shown_at_its_field(
     finished(run(page), "failed")
     expect(page.locator("article[data-run]")).to_contain_text(words_of)
     expect(page.locator('[data-path="max_tokens"] [data-memory]')).to_contain_text(words_of)
+
+
+def test_a_typed_model_that_is_not_listed_is_said_at_its_column(page: Page) -> None:
+    model, note = page.locator("[data-model]"), page.locator("[data-column-note]")
+    model.fill("fake-1")
+    model.press("Tab")
+    expect(note).to_be_hidden()
+    model.fill("fake-2")
+    expect(note).to_be_hidden()  # not while one types
+    model.press("Tab")
+    expect(note).to_have_text("“fake-2” is not in the list of models of fake.")
+    model.fill("fake-1")
+    expect(note).to_be_hidden()
 
 
 def test_a_parameter_is_reached_from_the_prompt_by_keys_alone(

@@ -1,0 +1,48 @@
+/* The models that connections list, each asked once, and what a column says of the one it asks for. */
+(() => {
+  const playground = (window.playground = window.playground || {});
+
+  /* `host`: connectionOf(column), changed(). */
+  playground.modelLists = (host) => {
+    const listed = new Map(); // {connection id: promise of {models} or {error}}
+    const failed = new WeakSet(); // columns that say why there is no list
+    const ask = (connection) => {
+      if (!listed.has(connection.id)) {
+        const asked = fetch(connection.models, { headers: { Accept: "application/json" }, credentials: "same-origin" })
+          .then((response) => response.json())
+          .catch(() => ({ error: "The list of models could not be loaded." }))
+          .then((found) => { if (found.error) listed.delete(connection.id); return found; });
+        listed.set(connection.id, asked);
+      }
+      return listed.get(connection.id);
+    };
+    const note = (element, text) => {
+      const shown = element.querySelector("[data-column-note]");
+      shown.textContent = text;
+      shown.hidden = !text;
+    };
+    const show = async (element, column, choose) => {
+      const connection = host.connectionOf(column);
+      if (!connection) return;
+      const { error = "", models = [] } = await ask(connection);
+      if (host.connectionOf(column) !== connection || !element.isConnected) return;
+      element.querySelector("datalist").replaceChildren(...models.map((name) => new Option(name, name)));
+      if (error) { note(element, error); failed.add(element); } else if (failed.delete(element)) note(element, "");
+      if (choose && !column.model && models.length) {
+        column.model = models[0];
+        element.querySelector("[data-model]").value = models[0];
+        host.changed();
+      }
+    };
+    /* A model that the connection does not list may be a slip, or meant: it is said, and sent as it is. */
+    const doubt = async (element, column) => {
+      const connection = host.connectionOf(column), wanted = () => (column.model || "").trim(), model = wanted();
+      if (!connection || !model) { note(element, ""); return; }
+      const { error, models = [] } = await ask(connection);
+      if (host.connectionOf(column) !== connection || wanted() !== model || !element.isConnected) return;
+      if (error || !models.length) return;
+      note(element, models.includes(model) ? "" : `“${model}” is not in the list of models of ${connection.name}.`);
+    };
+    return { show, doubt, note };
+  };
+})();
