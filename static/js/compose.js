@@ -248,7 +248,8 @@
   const useRun = async (button) => {
     const article = button.closest("[data-run]"), letter = $(".letter", article).textContent;
     const response = await fetch(button.dataset.use, { headers: { "HX-Request": "true" }, credentials: "same-origin" }).catch(() => null);
-    if (!response || !response.ok) { playground.notice("The settings of this column could not be loaded."); return; }
+    if (!response || !response.ok) { playground.failed("settings", "The settings of this column could not be loaded."); return; }
+    playground.worked("settings");
     const { values, extra, headers, columns: [column] } = await response.json();
     const id = (document.getElementById("outputs").dataset.columnIds || "").split(" ")[Number(article.dataset.column)];
     use({ values, extra, headers, column: { ...column, ...(id ? { id } : {}) } }, letter);

@@ -123,7 +123,8 @@
       menu.hidePopover();
       const response = await playground.post(button.dataset.draft, {}).catch(() => null);
       const found = response && response.ok && !response.redirected ? await response.json() : null;
-      if (!found || !found.document) { playground.notice("The draft could not be loaded."); return; }
+      if (!found || !found.document) { playground.failed("draft", "The draft could not be loaded."); return; }
+      playground.worked("draft");
       replace(found.document, "The draft is back in the form.");
     });
     /* Another document in the place of this one, which stays among the drafts. */
@@ -148,7 +149,7 @@
       for (let tries = 0; tries < 3; tries += 1) {
         const response = await send({ document: JSON.stringify(found), version, page: "", keep: "1", ran: "" }).catch(() => null);
         if (response && response.status === 409) { version = (await response.json()).version; continue; }
-        if (!response || !response.ok) { playground.notice("The form could not be emptied: the server did not answer."); return; }
+        if (!response || !response.ok) { playground.failed("new", "The form could not be emptied: the server did not answer."); return; }
         break;
       }
       left = true;

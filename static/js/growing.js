@@ -41,8 +41,8 @@
     /* --- Append an output and go on --- */
     const continuation = async (article) => {
       const response = await fetch(`${article.dataset.url}continuation/`, { credentials: "same-origin" }).catch(() => null);
-      if (response?.ok) return response.json();
-      playground.notice("The output could not be read. Nothing was appended; try again in a moment.");
+      if (response?.ok) { playground.worked("append"); return response.json(); }
+      playground.failed("append", "The output could not be read. Nothing was appended; try again in a moment.");
       return null;
     };
     const lines = (words) => words.replace(/\r\n?/g, "\n");

@@ -40,11 +40,12 @@
     return fetch(url, { headers: { "HX-Request": "true" }, credentials: "same-origin" }).then((answer) => (answer.ok ? answer.text() : Promise.reject(answer))).then((html) => {
       if (mine !== round) return;
       keep();
+      playground.worked("run");
       htmx.swap(pane, html, { swapStyle: "innerHTML" });
       if (begun.has(row.id) && field()) field().value = begun.get(row.id);
       lead(before);
       history.replaceState(null, "", row.querySelector(".run__link").getAttribute("href"));
-    }).catch(() => { if (mine === round) playground.notice("This run cannot be shown. It may not be there any more."); });
+    }).catch(() => { if (mine === round) playground.failed("run", "This run cannot be shown. It may not be there any more."); });
   };
   const move = (step) => {
     const all = rows(), at = all.indexOf(current());

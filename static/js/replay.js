@@ -108,7 +108,8 @@
       if (!response.ok) throw new Error(String(response.status));
       const found = (await response.json()).runs;
       if (asked === drawnFor) record = found;
-    } catch { playground.notice("The times of the stream could not be loaded. Try again in a moment."); }
+      playground.worked("times");
+    } catch { playground.failed("times", "The times of the stream could not be loaded. Try again in a moment."); }
     return Boolean(record);
   };
   const play = async () => {

@@ -90,12 +90,25 @@
   });
 
   /* A post outside of htmx, with the newest token. */
-  playground.post = (url, fields) => fetch(url, {
-    method: "POST",
-    headers: { "X-CSRFToken": token(), "HX-Request": "true" }, // an ended login is a 401, no page
-    body: fields instanceof FormData ? fields : new URLSearchParams(fields),
-    credentials: "same-origin",
+  playground.post = async (url, fields) => {
+    const answer = await fetch(url, {
+      method: "POST",
+      headers: { "X-CSRFToken": token(), "HX-Request": "true" }, // an ended login is a 401, no page
+      body: fields instanceof FormData ? fields : new URLSearchParams(fields),
+      credentials: "same-origin",
+    });
+    if (answer.ok && !answer.redirected) over("", true);
+    return answer;
+  };
+
+  /* What failed is over when the same is tried and works; what all requests suffer from, when another that changes
+     something gets through. (A page may come from the browser's cache, and proves nothing.) */
+  const over = (name, changed) => each("#notice [data-over]", (shown) => {
+    if (shown.dataset.over === name || (changed && "general" in shown.dataset)) shown.remove();
   });
+  /* For requests outside of htmx: `act` names what was tried. */
+  playground.failed = (act, text) => { playground.notice(text).dataset.over = act; };
+  playground.worked = (act) => over(act, false);
 
   /* Tabs that only show and hide: one tab stop, arrow keys move. */
   const choose = (tab, focus) => {
@@ -185,15 +198,10 @@
     502: "The server is being restarted. What you typed is still here; try again in a moment.",
     503: "The server is being restarted. What you typed is still here; try again in a moment.",
   };
-  /* What failed is over when the same request succeeds; what all requests suffer from, when another that changes
-     something gets through. (A page may come from the browser's cache, and proves nothing.) */
   const nameOf = ({ verb, path }) => `${verb} ${path}`;
   document.addEventListener("htmx:afterRequest", ({ detail: { xhr, requestConfig } }) => {
     if (!(xhr.status >= 200 && xhr.status < 400) && xhr.status !== 422) return; // what the form refuses has been read, too
-    each("#notice [data-over]", (shown) => {
-      const { over } = shown.dataset;
-      if (over === nameOf(requestConfig) || ("general" in shown.dataset && requestConfig.verb !== "get")) shown.remove();
-    });
+    over(nameOf(requestConfig), requestConfig.verb !== "get");
   });
   document.addEventListener("htmx:responseError", (event) => {
     const { xhr, requestConfig } = event.detail;

@@ -48,6 +48,7 @@
     Object.entries({ ...(queue ? { queue } : { q: new URLSearchParams(location.search).get("q") || "" }), ...fields }).forEach(([name, value]) => (Array.isArray(value) ? value : [value]).forEach((each) => body.append(name, each)));
     let answer;
     try { answer = await playground.post(bar.dataset.triage, body); } catch { throw new Error("The server cannot be reached. Nothing was changed."); }
+    if (answer.ok) playground.worked("triage");
     const found = await answer.json().catch(() => ({}));
     if (!answer.ok) throw Object.assign(new Error(sentence(answer, found)), { behind: found.behind });
     place(found.rows);
@@ -76,7 +77,7 @@
     } catch (error) {
       if (error.behind) { await behind(fields); return false; }
       if (quiet) throw error;
-      playground.notice(error.message);
+      playground.failed("triage", error.message);
       return false;
     }
   });
@@ -96,7 +97,7 @@
       htmx.trigger(document.body, "reviewed");
     } catch (error) {
       done.push(last);
-      playground.notice(error.message);
+      playground.failed("triage", error.message);
     }
   });
 

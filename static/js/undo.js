@@ -5,7 +5,8 @@
   const KEY = "undoable";
   const offer = ({ text, url }) => playground.toast(text, async () => {
     const answer = await playground.post(url, {}).catch(() => null);
-    if (!answer?.ok) { playground.notice("That could not be undone. Look into the trash."); return; }
+    if (!answer?.ok) { playground.failed("undo", "That could not be undone. Look into the trash."); return; }
+    playground.worked("undo");
     const undone = new CustomEvent("undone", { cancelable: true, detail: { html: await answer.text() } });
     if (document.dispatchEvent(undone)) location.reload();
   });

@@ -204,6 +204,26 @@ def test_one_column_runs_again_and_the_others_stay(
         expect(page.locator(f'a[href="/runs/{pk}/"]').first).to_be_attached()
 
 
+def test_what_could_not_be_loaded_is_taken_back_when_it_can(page: Page, fake: FakeProvider) -> None:
+    finished(run(page).first)
+    notice, use = page.locator("#notice"), page.get_by_role("button", name="Use the settings of")
+    page.route("**/settings/", lambda route: route.abort())
+    use.click()
+    expect(notice).to_contain_text("could not be loaded")
+    page.unroute("**/settings/")
+    use.click()
+    expect(page.locator("#toasts")).to_contain_text("The form has the settings of column A")
+    expect(notice).to_be_empty()
+    page.route("**/continuation/", lambda route: route.abort())
+    page.keyboard.press("Alt+a")
+    expect(notice).to_contain_text("The output could not be read")
+    assert len(fake.posts) == 1
+    page.unroute("**/continuation/")
+    page.keyboard.press("Alt+a")
+    fake.wait_for_request(2)
+    expect(notice).to_be_empty()
+
+
 def test_all_columns_go_on_from_an_output_that_is_appended(page: Page, fake: FakeProvider) -> None:
     page.get_by_role("button", name="Add column").click()
     columns = run(page, "Once")

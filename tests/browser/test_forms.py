@@ -466,7 +466,9 @@ def test_a_pasted_request_fills_the_form_and_undo_brings_the_draft_back(
     expect(parameter(page, "seed").locator("[data-box]")).to_have_value("7")
     expect(parameter(page, "temperature")).to_have_attribute("data-state", "unset")
     expect(page.locator("#pasted")).to_contain_text("novel")
-    model = page.get_by_role("textbox", name="Model").or_(page.get_by_role("combobox", name="Model"))
+    model = page.get_by_role("textbox", name="Model").or_(
+        page.get_by_role("combobox", name="Model")
+    )
     said = "“z” is not in the list of models of fake."
     expect(page.locator("[data-column-note]")).to_have_text(said)
     expect(model).to_have_accessible_description(said)
