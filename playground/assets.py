@@ -34,6 +34,7 @@ SETS: dict[str, tuple[str, ...]] = {
         "js/scopes.js",
         "js/panel.js",
         "js/side.js",
+        "js/help.js",
         "js/models.js",
         "js/columns.js",
         "js/prompts.js",

@@ -76,6 +76,7 @@ COMPOSE = (
         "search",
         "parameters settings options panel",
     ),
+    Command("What a parameter means, in its field", (("F1",),)),
     Command("Fold the parameters", (("Ctrl", "B"),), "fold", "sidebar", "hide settings"),
     Command("View code", (), "code", "code", "export curl python javascript snippet sdk"),
     Command("Paste a request", (), "paste", "clipboard", "import curl json code"),

@@ -147,16 +147,26 @@ def test_rows_of_a_closed_group_are_made_when_it_opens(page: Page, fake: FakePro
     expect(page.locator("#params [data-rows]")).to_have_count(0)
 
 
-def test_help_shows_on_hover_and_on_focus(page: Page) -> None:
+def test_help_shows_on_hover_and_by_a_key_in_the_field(page: Page) -> None:
     row = page.locator('[data-path="temperature"]')
-    tip = row.locator("[role=tooltip]")
+    tip, box = row.locator("[role=tooltip]"), row.locator("[data-box]").first
     expect(tip).not_to_be_visible()
     row.locator(".help").hover()
     expect(tip).to_be_visible()
     page.mouse.move(0, 0)
     expect(tip).not_to_be_visible()
-    row.locator(".help").focus()
+    box.focus()
+    expect(box).to_have_accessible_description(re.compile("Temperature"))
+    page.keyboard.press("F1")
     expect(tip).to_be_visible()
+    assert not Axe().run(page).response["violations"]
+    page.keyboard.press("Escape")
+    expect(tip).not_to_be_visible()
+    expect(box).to_be_focused()
+    page.keyboard.press("F1")
+    page.keyboard.press("Tab")  # from field to field
+    expect(page.locator('[data-path="top_p"] input').first).to_be_focused()
+    expect(tip).not_to_be_visible()
 
 
 def test_a_bad_value_is_told_at_its_field_and_nothing_is_lost(
