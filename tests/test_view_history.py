@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -12,7 +13,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from playground.models import Comparison, Label, Run, RunLabel, SavedView, User
+from playground.models import Comparison, Label, Run, RunLabel, SavedView, SearchText, User
+from playground.models.pairs import set_pair
 from playground.views import listing
 from tests.runs import make_run
 
@@ -104,6 +106,29 @@ def test_a_row_that_is_drawn_anew_or_unfolds_is_marked_too(alice: User) -> None:
     )
     unfolded = client.get(f"/history/comparisons/{run.comparison_id}/", {"q": "otter"})
     assert unfolded.content.decode().count("An <mark>otter</mark>") == 2
+
+
+def test_where_words_find_nothing_the_filter_that_does_is_offered(
+    alice: User, bob: User, charlie: User
+) -> None:
+    run = make_run(alice, "A bird", index=False)
+    asked = replace(run.request_value(), extra={"metadata": {"project": "heron"}})
+    Run.objects.filter(pk=run.pk).update(request=asked.to_json())
+    SearchText.objects.write([run.pk])
+    set_pair(run, "project", "blue otter")
+    set_pair(make_run(bob, visibility="private"), "secret", "badger")
+    client = browser(alice)
+    offered = re.compile(r'<a class="chip chip--mono" href="\?q=[^"]*">((?:meta|param):.*?)</a>')
+    found = page(client, q="blue otter")
+    assert offered.findall(found) == ["meta:&quot;project=blue otter&quot;"]
+    [address] = re.findall(r'href="(\?q=meta[^"]*)"', found)
+    again = client.get(f"/history/{address.replace('&amp;', '&')}").content.decode()
+    assert rows(again) == [f"comparison-{run.comparison_id}"]
+    assert offered.findall(page(client, q="bird heron")) == ["param:metadata.project=heron"]
+    assert not offered.findall(page(client, q="fish heron"))
+    assert not offered.findall(page(client, q="badger", whose="team"))
+    assert not offered.findall(page(browser(charlie), q="heron", whose="team"))
+    assert not offered.findall(page(client, q="status:failed"))
 
 
 def test_a_run_in_a_row_of_its_own_carries_the_letter_of_its_column(alice: User) -> None:

@@ -77,7 +77,8 @@ def _asked(request: CompletionRequest) -> list[RunFact]:
     found = {**request.values, **request.extra}
     unsent = set(request.not_sent())
     said = [(path, value) for path, value in found.items() if path not in unsent]
-    return [RunFact.said(RunFact.Source.PARAMETER, *each) for each in said[:MOST_FACTS]]
+    inner = [each for path, value in said if isinstance(value, dict) for each in _flat(path, value)]
+    return [RunFact.said(RunFact.Source.PARAMETER, *each) for each in [*said, *inner][:MOST_FACTS]]
 
 
 def _answered(run: Run, outputs: Sequence[Output]) -> list[RunFact]:

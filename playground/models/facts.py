@@ -4,13 +4,25 @@ import json
 import math
 from typing import Any
 
-from django.db import models
+from django.db import connection, models
 
 from playground.completion import storable
 from playground.models.runs import Run
 
 LONGEST_KEY = 100
 LONGEST_TEXT = 200
+MOST_KEYS = 1_000  # of all facts that are looked at for a text
+KEYS = """
+WITH RECURSIVE keys(key, n) AS (
+    SELECT min(key), 1 FROM playground_runfact
+    UNION ALL
+    SELECT (SELECT min(key) FROM playground_runfact WHERE key > keys.key), n + 1
+    FROM keys WHERE key IS NOT NULL AND n < %s
+)
+SELECT key FROM keys WHERE EXISTS (
+    SELECT 1 FROM playground_runfact AS fact WHERE fact.key = keys.key AND fact.text = %s
+) LIMIT %s
+"""
 
 
 def number_of(value: Any) -> float | None:
@@ -21,6 +33,17 @@ def number_of(value: Any) -> float | None:
     except (ValueError, OverflowError):
         return None
     return number if math.isfinite(number) else None
+
+
+class RunFactQuerySet(models.QuerySet["RunFact"]):
+    def keys_of(self, text: str, most: int) -> list[str]:
+        """Keys that some run has with just this text, whoever sees it.
+
+        From key to key through the index, which begins with them: there are few, and many facts.
+        """
+        with connection.cursor() as cursor:
+            cursor.execute(KEYS, [MOST_KEYS, text, most])
+            return [row[0] for row in cursor.fetchall()]
 
 
 class RunFact(models.Model):
@@ -36,6 +59,8 @@ class RunFact(models.Model):
     key = models.CharField(max_length=LONGEST_KEY)
     text = models.CharField(max_length=LONGEST_TEXT, blank=True)
     number = models.FloatField(null=True)
+
+    objects = RunFactQuerySet.as_manager()
 
     class Meta:
         indexes = [

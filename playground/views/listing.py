@@ -11,7 +11,7 @@ from django.views.decorators.http import require_GET
 
 from playground import query
 from playground.models import Choice, Comparison, Run
-from playground.views import Request, hits
+from playground.views import Request, hits, instead
 from playground.views.apart import in_rows
 from playground.views.asked import Asked
 from playground.views.rows import comparison_rows, light, run_row, run_rows
@@ -35,6 +35,8 @@ def history(request: Request) -> HttpResponse:
     context: dict[str, Any] = {"asked": asked, "problems": parsed.problems, "rows": []}
     if not parsed.problems:
         context |= page_of(asked)
+    if not context["rows"] and not context.get("walked"):
+        context["instead"] = instead.offers(asked)
     context["trashed"] = asked.finder.trashed
     context |= {
         "terms": asked.terms(),
