@@ -1,4 +1,7 @@
-"""What a newcomer finds on the compose page: four hints, and prompts that show off completions."""
+"""What a newcomer finds on the compose page: four hints, and prompts that show off completions.
+
+The prompts are such that the small model that comes with the playground answers them rightly.
+"""
 
 from typing import Any, NamedTuple
 
@@ -32,19 +35,21 @@ SAMPLES = (
     Sample(
         "Few examples",
         "Two examples say what is wanted; the third is left open.",
-        "Word: happy\nOpposite: sad\n\nWord: hot\nOpposite: cold\n\nWord: empty\nOpposite:",
+        "Word: hot\nOpposite: cold\n\nWord: up\nOpposite: down\n\nWord: big\nOpposite:",
         {"max_tokens": "5", "temperature": "0", "stop": "\\n"},
     ),
     Sample(
         "Fill in the middle",
         "The suffix is what comes after; not every model can do it.",
-        "def mean(numbers):\n    ",
+        "# The mean of a list of numbers.\ndef mean(numbers):",
         {"max_tokens": "40", "temperature": "0", "suffix": "\n    return total / len(numbers)"},
     ),
     Sample(
         "Classify by probabilities",
-        "One token is the answer; its probability says how sure the model is.",
-        "Review: The food was cold and nobody cared.\nIs it positive or negative? It is",
+        "One token is the answer; Probabilities, above the output, says how sure the model is.",
+        "Review: It broke on the first day.\nFeeling: negative\n\n"
+        "Review: I loved every minute.\nFeeling: positive\n\n"
+        "Review: The food was cold and nobody cared.\nFeeling:",
         {"max_tokens": "1", "temperature": "0", "logprobs": "5"},
     ),
 )

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from playground.embedded import (
 )
 from playground.embedded.model_file import model_path
 from playground.embedded.state import is_alive, read_state
+from playground.first_steps import SAMPLES
 
 pytestmark = pytest.mark.services
 ROOT = Path(__file__).resolve().parents[2]
@@ -117,6 +118,26 @@ def test_it_streams_a_completion(backend: EmbeddedBackend) -> None:
     connection.close()
     assert len(lines) > 8
     assert lines[-1] == b"data: [DONE]"
+
+
+@pytest.mark.parametrize(
+    ("title", "begins"),
+    [
+        ("Few examples", " small"),
+        ("Fill in the middle", "\n    return sum(numbers) / len(numbers)"),
+        ("Classify by probabilities", " negative"),
+    ],
+)
+def test_it_answers_the_samples_rightly(backend: EmbeddedBackend, title: str, begins: str) -> None:
+    """With the suffix ignored, as llama.cpp does."""
+    sample = next(each for each in SAMPLES if each.title == title)
+    body = {"prompt": sample.prompt, "temperature": 0}
+    tokens = {"max_tokens": int(sample.values["max_tokens"])}
+    with closing(connect(backend.data_dir)) as connection:
+        kind = {"Content-Type": "application/json"}
+        connection.request("POST", "/v1/completions", json.dumps({**body, **tokens}), kind)
+        answer = json.load(connection.getresponse())
+    assert answer["choices"][0]["text"].startswith(begins)
 
 
 def test_it_answers_no_page_of_another_site(backend: EmbeddedBackend) -> None:
