@@ -308,3 +308,20 @@ def test_a_row_goes_into_the_form_alone_or_again_and_the_draft_stays(
     page.keyboard.press("Shift+R")
     expect(page).to_have_url(re.compile(r"/comparisons/\d+/"))
     expect(page.locator("article[data-run][data-status=completed]")).to_have_count(1)
+
+
+def test_what_was_found_is_marked_in_the_colours_of_the_system_too(
+    open_page: OpenPage, filled: Server
+) -> None:
+    for forced in ("none", "active"):
+        page = open_page(forced_colors=forced)
+        page.goto(f"{filled.url}/history/?q=fis")
+        mark = page.locator(".run mark").first
+        expect(mark).to_have_text("fish")
+        colours = "each => [getComputedStyle(each).backgroundColor, getComputedStyle(each).color]"
+        system = mark.evaluate(
+            "each => { each.style.cssText = 'background: Mark; color: MarkText';"
+            f" const found = ({colours})(each); each.style.cssText = ''; return found; }}"
+        )
+        assert (mark.evaluate(colours) == system) == (forced == "active")
+        assert not Axe().run(page).response["violations"]
