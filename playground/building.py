@@ -11,10 +11,11 @@ from playground.completion import CompletionRequest, storable
 from playground.doubts import doubts, logprobs_as_switch
 from playground.inputs import Given, Problem, read_headers, read_input
 from playground.models import Connection
-from playground.parameters import Api, Json, Parameter, Status, Support, for_api
+from playground.parameters import WANT_MODEL, Api, Json, Parameter, Status, Support, for_api
 from playground.parameters import parameter as parameter_at
 
 LONGEST_MODEL = 300  # characters
+WITHOUT_MODEL = "Choose a model; this backend refuses a request without one."
 RESERVED = ("model", "prompt", "messages")  # fields of the request, not of the extra body
 
 
@@ -54,6 +55,8 @@ def build(
         built.errors.append(problem)
     elif refusal := connection.model_refusal(model):
         built.errors.append(Problem("model", refusal))
+    elif not model and api in WANT_MODEL and not force:
+        built.errors.append(Problem("model", WITHOUT_MODEL, bound=True))
     if not built.errors:
         built.request = CompletionRequest(
             provider=connection.provider,

@@ -587,6 +587,8 @@ PROMPT_FORMS = {
     PULZE_COMPLETIONS: frozenset(("text", "list")),
     OLLAMA_COMPLETIONS: frozenset(("text",)),
 }
+# What answers 4xx to a request without a model; others take their own, or it is not established.
+WANT_MODEL = frozenset((*OCTOAI, *OGX, OLLAMA_COMPLETIONS, OLLAMA_CHAT))
 SOURCES = {
     PULZE_COMPLETIONS: "docs.pulze.ai: POST /v1/completions",
     PULZE_CHAT: "docs.pulze.ai: POST /v1/chat/completions",

@@ -331,6 +331,12 @@ def test_an_impossible_model_name_is_refused(model: str) -> None:
     assert refusal({}, model=model)[0] == "model"
 
 
+def test_a_model_is_asked_for_only_where_requests_without_one_are_refused() -> None:
+    assert refusal({}, "ollama", model="")[0] == "model"
+    assert body({}, "ollama", model="", force=True) == {"prompt": "Hi"}
+    assert body({}, "vllm", model="") == body({}, "other", model="") == {"prompt": "Hi"}
+
+
 # --- What the form sets by itself ----------------------------------------------------------
 
 

@@ -82,7 +82,13 @@
       data().forEach((column, position) => { if (list.children[position]) update(list.children[position], column, position); });
       showActs();
     };
-    const render = () => { identify(data()); list.replaceChildren(...data().map(build)); current = Math.min(current, data().length - 1); refresh(); };
+    const render = () => {
+      identify(data());
+      list.replaceChildren(...data().map(build));
+      current = Math.min(current, data().length - 1);
+      refresh();
+      data().forEach((column, position) => { if (!column.model) models.show(list.children[position], column); });
+    };
     const at = (target) => { const element = target.closest("[data-column]"); return element && list.contains(element) && [element, data()[Number(element.dataset.column)], Number(element.dataset.column)]; };
     const focus = (position, selector = "[data-connection]") => {
       const element = list.children[position];
@@ -146,14 +152,15 @@
       column.model = connection ? connection.model : "";
       element.querySelector("[data-model]").value = column.model;
       models.note(element, "");
-      models.show(element, column, true);
+      models.forget(column);
+      models.show(element, column);
       showError(element, "");
       host.changed();
     });
     list.addEventListener("input", (event) => {
       if (!event.target.matches("[data-model]")) return;
       const [element, column] = at(event.target);
-      column.model = event.target.value;
+      models.write(column, event.target.value);
       models.note(element, "");
       showError(element, "");
       host.changed();
@@ -162,7 +169,11 @@
       const found = at(event.target);
       if (!found) return;
       current = found[2];
-      if (event.target.matches("[data-model]")) models.show(found[0], found[1], true);
+      if (event.target.matches("[data-model]")) models.show(found[0], found[1]);
+    });
+    list.addEventListener("focusout", (event) => {
+      const found = event.target.matches("[data-model]") && at(event.target);
+      if (found && !found[1].model) setTimeout(() => models.show(found[0], found[1])); // once the focus is elsewhere
     });
     root.addEventListener("click", (event) => {
       const button = event.target.closest("button");
@@ -252,7 +263,6 @@
     };
 
     render();
-    data().forEach((column, position) => { if (!column.model) models.show(list.children[position], column, true); });
     return {
       refresh,
       render,

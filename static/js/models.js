@@ -1,4 +1,5 @@
-/* The models that connections list, each asked once, and what a column says of the one it asks for. */
+/* The models that connections list, each asked once, and what a column says of the one it asks for. A column
+   without a model gets the first of the list, unless somebody has typed there or is about to. */
 (() => {
   const playground = (window.playground = window.playground || {});
 
@@ -6,6 +7,7 @@
   playground.modelLists = (host) => {
     const listed = new Map(); // {connection id: promise of {models} or {error}}
     const failed = new WeakSet(); // columns that say why there is no list
+    const typed = new WeakSet(); // columns of the document whose model somebody has typed, or taken out
     const ask = (connection) => {
       if (!listed.has(connection.id)) {
         const asked = fetch(connection.models, { headers: { Accept: "application/json" }, credentials: "same-origin" })
@@ -21,18 +23,17 @@
       shown.textContent = text;
       shown.hidden = !text;
     };
-    const show = async (element, column, choose) => {
+    const show = async (element, column) => {
       const connection = host.connectionOf(column);
       if (!connection) return;
       const { error = "", models = [] } = await ask(connection);
       if (host.connectionOf(column) !== connection || !element.isConnected) return;
       element.querySelector("datalist").replaceChildren(...models.map((name) => new Option(name, name)));
       if (error) { note(element, error); failed.add(element); } else if (failed.delete(element)) note(element, "");
-      if (choose && !column.model && models.length) {
-        column.model = models[0];
-        element.querySelector("[data-model]").value = models[0];
-        host.changed();
-      }
+      const box = element.querySelector("[data-model]");
+      if (column.model || !models.length || typed.has(column) || document.activeElement === box) return;
+      column.model = box.value = models[0];
+      host.changed();
     };
     /* A model that the connection does not list may be a slip, or meant: it is said, and sent as it is. */
     const doubt = async (element, column) => {
@@ -43,6 +44,6 @@
       if (error || !models.length) return;
       note(element, models.includes(model) ? "" : `“${model}” is not in the list of models of ${connection.name}.`);
     };
-    return { show, doubt, note };
+    return { show, doubt, note, write: (column, model) => { typed.add(column); column.model = model; }, forget: (column) => typed.delete(column) };
   };
 })();

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -187,6 +187,50 @@ def test_the_models_come_from_the_backend(page: Page, fake: FakeProvider) -> Non
     page.locator("[data-model]").first.focus()
     for model in ("tiny", "large"):
         expect(page.locator(f'datalist option[value="{model}"]').first).to_be_attached()
+
+
+@pytest.fixture
+def no_default(page: Page, server: Server, fake: FakeProvider) -> Iterator[Page]:
+    """The page where the connection has a list of models and no default."""
+    change = "UPDATE playground_connection SET default_model = ? WHERE name = 'fake' RETURNING id"
+    fake.models = ["parrot-1", "parrot-2"]
+    server.rows(change, "")
+    yield page
+    server.rows(change, "m")
+
+
+def test_a_column_without_a_model_gets_the_first_of_the_list(no_default: Page) -> None:
+    page = no_default
+    page.reload()
+    model = page.locator("[data-model]")
+    expect(model).to_have_value("parrot-1")
+    page.get_by_role("button", name="Drafts").click()
+    page.get_by_role("button", name="Start over").click()
+    expect(model).to_have_value("parrot-1")
+    model.fill("")
+    model.press("Tab")
+    page.get_by_role("button", name="Add column").click()
+    expect(model.nth(1)).to_have_value("parrot-1")
+    expect(model.first).to_have_value("")  # somebody took it out
+
+
+def test_a_list_that_comes_late_does_not_mix_with_what_is_typed(no_default: Page) -> None:
+    page = no_default
+    held: list[Route] = []
+    page.route("**/connections/*/models/", lambda route: held.append(route))
+    page.reload()
+    model = page.locator("[data-model]")
+    model.click()
+    held[0].continue_()
+    expect(page.locator('datalist option[value="parrot-2"]')).to_be_attached()
+    model.press_sequentially("parrot-1")
+    expect(model).to_have_value("parrot-1")
+    model.fill("")
+    page.reload()
+    model.click()
+    model.press("Tab")
+    held[-1].continue_()
+    expect(model).to_have_value("parrot-1")
 
 
 def test_two_columns_each_send_their_own_settings(page: Page, fake: FakeProvider) -> None:
