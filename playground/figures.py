@@ -84,6 +84,12 @@ class Came(NamedTuple):
     first_ms: float | None
     total_ms: float | None
 
+    @property
+    def whole_ms(self) -> float | None:
+        """To the end of a whole answer. What failed or was stopped has come to none, and how soon
+        it ended says nothing of the backend's speed; a first token is one in any run."""
+        return self.total_ms if self.status == RunStatus.COMPLETED else None
+
 
 class Latencies:
     """How often each was, in ms.
@@ -125,7 +131,7 @@ class Figures:
     cost_units: int = 0
     priced: int = 0  # runs whose cost is known
     first: Latencies = field(default_factory=Latencies)  # to the first token
-    total: Latencies = field(default_factory=Latencies)  # in all
+    total: Latencies = field(default_factory=Latencies)  # of whole answers
 
     def count(self, run: Came) -> None:
         """One run more."""
@@ -138,8 +144,8 @@ class Figures:
             self.cost_units += int(run.cost * UNITS)
         if run.first_ms is not None:
             self.first.count(run.first_ms)
-        if run.total_ms is not None:
-            self.total.count(run.total_ms)
+        if (whole := run.whole_ms) is not None:
+            self.total.count(whole)
 
     def add(self, other: "Figures") -> None:
         self.runs += other.runs

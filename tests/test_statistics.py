@@ -59,7 +59,8 @@ def table(user: User, name: str, **state: str) -> list[dict[str, str]]:
 
 @pytest.fixture
 def small(alice: User, bob: User) -> None:
-    """Five runs of this week, one of the week before, one private, one in the trash."""
+    """Five runs of this week, one of the week before, one private, one in the trash. How soon
+    those ended that came to no whole answer counts nowhere."""
     common: dict[str, Any] = {"connection_name": "local", "provider": "local", "model": "small"}
     a = make_run(
         alice, created_at=ago(0), prompt_tokens=10, completion_tokens=20, cost=Decimal("0.5"),
@@ -69,12 +70,16 @@ def small(alice: User, bob: User) -> None:
         alice, created_at=ago(1), prompt_tokens=30, completion_tokens=40, cost=Decimal("0.25"),
         first_token_ms=200.0, total_ms=3000.0, **common,
     )  # fmt: skip
-    make_run(bob, created_at=ago(1), status="failed", error_kind="timeout", **common)
+    make_run(
+        bob, created_at=ago(1), status="failed", error_kind="timeout", total_ms=16.0, **common
+    )  # fmt: skip
     make_run(
         bob, created_at=ago(2), connection_name="pulze", provider="pulze", model="large",
         prompt_tokens=1, completion_tokens=2, first_token_ms=400.0, total_ms=9000.0,
     )  # fmt: skip
-    make_run(bob, created_at=ago(3), status="cancelled", model="large", prompt_tokens=5)
+    make_run(
+        bob, created_at=ago(3), status="cancelled", model="large", prompt_tokens=5, total_ms=50.0
+    )
     make_run(alice, created_at=ago(9), prompt_tokens=100, cost=Decimal("2"), **common)
     make_run(bob, created_at=ago(1), visibility="private", prompt_tokens=10_000, **common)
     make_run(alice, created_at=ago(1), deleted_at=ago(0), prompt_tokens=20_000, **common)
@@ -98,6 +103,13 @@ def test_the_figures_are_those_by_hand(small: None, alice: User) -> None:
         "Failed": ("20 %", "0 % before"),
         "First token, median": ("200 ms", ""),
     }
+
+
+def test_a_cost_that_nobody_knows_is_none_neither_now_nor_before(alice: User) -> None:
+    make_run(alice)
+    make_run(alice, created_at=ago(9))
+    costs = {each["name"]: each for each in page(alice, period="7d").context["kpis"]}["Cost"]
+    assert (costs["value"], costs["delta"]) == ("–", "– before")
 
 
 def test_the_tables_are_those_by_hand(small: None, alice: User) -> None:

@@ -138,8 +138,8 @@ class Bucket:
             numbers[8] += 1
         if run.first_ms is not None:
             self.first.append(bin_of(run.first_ms))
-        if run.total_ms is not None:
-            self.total.append(bin_of(run.total_ms))
+        if (whole := run.whole_ms) is not None:
+            self.total.append(bin_of(whole))
 
     def values(self) -> tuple[Any, ...]:
         """Of WHOLE and BINS."""

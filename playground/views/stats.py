@@ -101,7 +101,7 @@ def kpis(now: Figures, before: Figures | None) -> list[dict[str, str]]:
         {
             "name": "Cost",
             "value": cost(now.cost) or "–",
-            "delta": f"{cost(before.cost) or '$0'} before" if before else unpriced(now),
+            "delta": f"{cost(before.cost) or '–'} before" if before else unpriced(now),
         },
         {
             "name": "Failed",

@@ -12,8 +12,9 @@ STEP = 240  # quarters of one transaction
 
 class Command(BaseCommand):
     help = (
-        "Count the roll-up of the statistics anew. Never needed while the playground runs; after "
-        "rows were changed with the database's triggers off, it is. Pages stay right meanwhile."
+        "Count the roll-up of the statistics anew. Never needed while the playground runs; it is "
+        "after rows were changed with the database's triggers off, and where the notes of a "
+        "release ask for it. Pages stay right meanwhile."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
