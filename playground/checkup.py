@@ -212,9 +212,14 @@ def _settled(connection: Connection, report: Report) -> Report:
                 key.note_acceptance()
             elif tried.accepted is False:
                 key.note_rejection(tried.words)
-            if tried.accepted and key.state == ApiKey.State.NEW:
-                key.activate()
-                report = replace(report, activated=tried.last_four)
+                if key.state == ApiKey.State.RETIRING:
+                    key.erase()
+    # After all are noted: a former key that was rejected does not retire, it is erased.
+    for tried in report.keys:
+        waiting = connection.keys.filter(pk=tried.key, state=ApiKey.State.NEW)
+        for key in waiting if tried.accepted else ():
+            key.activate()
+            report = replace(report, activated=tried.last_four)
     connection.tested_at, connection.test_report = timezone.now(), report.to_json()
     connection.save(update_fields=["tested_at", "test_report"])
     rejected = [f"…{each.last_four}" for each in report.keys if each.accepted is False]

@@ -119,6 +119,13 @@ def test_a_key_that_replaces_another_waits_for_its_test(admin: Client, hosted: C
     assert dict(hosted.keys.values_list("last_four", "state")) == {"ET03": "active", "0001": "new"}
 
 
+def test_a_key_in_use_that_was_rejected_says_so(admin: Client, hosted: Connection) -> None:
+    key = hosted.set_key("sk-test-00000002")
+    assert "in use, but rejected" not in admin.get(page(hosted)).content.decode()
+    key.note_rejection("No.")
+    assert "in use, but rejected" in admin.get(page(hosted)).content.decode()
+
+
 @pytest.mark.parametrize(
     ("typed", "headers"), [("-", {}), ("A: 1\nB: x:y", {"A": "1", "B": "x:y"})]
 )

@@ -87,6 +87,28 @@ async def test_a_waiting_key_that_is_rejected_stays_where_it_is(
     assert "…0002" in entry.detail
 
 
+async def test_a_former_key_that_the_same_test_rejects_is_erased(
+    runner: Runner, connection: Connection, provider: FakeProvider
+) -> None:
+    await in_thread(connection.add_key, OLD)
+    await in_thread(connection.add_key, NEW)
+    provider.on_path(MODELS, guarded(NEW))
+    report = await check_up(connection)
+    assert (report.passed, report.activated) == (True, "0002")
+    assert await in_thread(state_of, connection) == {"0001": "erased", "0002": "active"}
+
+
+async def test_one_that_stands_in_is_erased_once_a_test_rejects_it(
+    runner: Runner, connection: Connection, provider: FakeProvider
+) -> None:
+    await in_thread(connection.set_key, OLD)
+    await in_thread(connection.set_key, NEW)
+    assert await in_thread(state_of, connection) == {"0001": "retiring", "0002": "active"}
+    provider.on_path(MODELS, guarded(NEW))
+    await check_up(connection)
+    assert await in_thread(state_of, connection) == {"0001": "erased", "0002": "active"}
+
+
 async def test_an_address_that_ends_too_early_is_told(
     runner: Runner, connect: Callable[..., Connection], provider: FakeProvider
 ) -> None:

@@ -71,6 +71,12 @@ def test_without_an_overlap_the_former_key_is_erased_at_once(connection: Connect
     assert states(connection) == {"0001": "erased", "0002": "active"}
 
 
+def test_a_former_key_that_was_rejected_stands_in_for_none(connection: Connection) -> None:
+    connection.set_key(FIRST).note_rejection("Invalid key")
+    connection.set_key(SECOND)
+    assert states(connection) == {"0001": "erased", "0002": "active"}
+
+
 def test_a_key_is_erased_once_its_date_has_come(connection: Connection) -> None:
     former = connection.set_key(FIRST)
     active = connection.set_key(SECOND)

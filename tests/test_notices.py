@@ -67,6 +67,8 @@ def test_a_rejected_key_with_and_without_a_stand_in(hosted: Connection) -> None:
         "The provider rejected the key …0001: “No such key”. "
         "Requests fail until a working key is entered.",
     )
+    key.refresh_from_db()
+    key.note_acceptance()  # else it would be erased
     hosted.set_key("sk-test-00000002").note_rejection("No.")
     [(_, text)] = texts()
     assert "The former key stands in" in text

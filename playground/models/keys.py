@@ -2,8 +2,8 @@
 
 The life of a key: it waits as `new` until a test has passed (the first one of a connection is
 `active` at once); then it is `active`, and the former one `retiring`: used only where the provider
-answers the active one with 401. At its date it is `erased`: the secret is gone, the record of its
-use stays.
+answers the active one with 401. At its date it is `erased`, and at once if the provider rejects it
+too: the secret is gone, the record of its use stays.
 """
 
 import json
@@ -151,8 +151,9 @@ class ApiKey(models.Model):
         self.save(update_fields=["state"])
 
     def retire(self, days: int) -> None:
-        """Stand in for the active key for so many days; one that cannot be used is erased."""
-        if not days or not self.secret_for(self.connection.base_url):
+        """Stand in for the active key for so many days; one that cannot be used is erased, and
+        so is one that the provider answered with 401 when it was asked last."""
+        if not days or self.rejected_at or not self.secret_for(self.connection.base_url):
             self.erase()
             return
         self.state = self.State.RETIRING
