@@ -31,12 +31,17 @@ class DraftQuerySet(models.QuerySet["Draft"]):
     ) -> "Draft | None":
         """Save over version `version` (0: there is none yet); None where it is another by now.
 
+        What stands there already is no conflict, whatever its version.
+
         `more`: `ran`, the comparison that was last run from this form; `keep`, whether what is
         replaced stays among the kept drafts.
         """
         keep = more.pop("keep", False)
         with transaction.atomic():
             found = self.select_for_update().filter(user=user, page=page, kept=False).first()
+            if found and found.document == document and found.version != version:
+                self.filter(pk=found.pk).update(**more)
+                return found
             if (found.version if found else 0) != version:
                 return None
             if found is None:

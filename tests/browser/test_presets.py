@@ -262,6 +262,122 @@ def test_a_second_tab_is_told_and_nothing_is_lost(page: Page, server: Server) ->
     expect(page.get_by_role("button", name="Typed in haste")).to_be_visible()
 
 
+SLOW = """
+    const real = window.fetch;
+    window.fetch = async (url, ...rest) => {
+        const answer = await real(url, ...rest);
+        if (String(url).includes("/drafts/save/"))
+            await new Promise((done) => setTimeout(done, MS));
+        return answer;
+    };
+"""
+
+
+@pytest.fixture
+def saves(page: Page) -> list[int]:
+    """The status of each save."""
+    found: list[int] = []
+    page.on("response", lambda r: found.append(r.status) if "/drafts/save/" in r.url else None)
+    return found
+
+
+def slowly(page: Page, server: Server, ms: int) -> None:
+    """Answers to saves take this long."""
+    page.add_init_script(SLOW.replace("MS", str(ms)))
+    page.goto(server.url)
+
+
+def test_saves_of_one_tab_do_not_overtake_each_other(
+    page: Page, server: Server, saves: list[int]
+) -> None:
+    slowly(page, server, 600)
+    prompt(page).fill("Told before")
+    saved(page, "Told before")
+    page.get_by_role("button", name="New").click()
+    page.get_by_role("button", name="Few examples").click()
+    with page.expect_response(lambda answer: answer.url.endswith("/drafts/save/")):
+        page.wait_for_timeout(900)  # the sample is on its way, too
+    prompt(page).press("Control+Enter")
+    finished(page.locator("article[data-run]").first)
+    text = prompt(page).input_value()
+    prompt(page).fill(f"{text} more")
+    saved(page, f"{text} more")
+    expect(page.locator("#draft-note")).to_be_empty()
+    assert set(saves) == {200}
+
+
+def test_a_reload_before_the_answer_keeps_what_was_typed(page: Page, server: Server) -> None:
+    slowly(page, server, 5_000)
+    with page.expect_response(lambda answer: answer.url.endswith("/drafts/save/")):
+        prompt(page).fill("Saved, which the tab does not know")
+    prompt(page).press_sequentially(" yet")
+    page.reload()
+    expect(prompt(page)).to_have_value("Saved, which the tab does not know yet")
+    prompt(page).press_sequentially(" and more")
+    saved(page, "Saved, which the tab does not know yet and more")
+    expect(page.locator("#draft-note")).to_be_empty()
+
+
+def test_an_answer_that_is_lost_is_no_other_tab(page: Page, saves: list[int]) -> None:
+    def lose(route: Route) -> None:
+        route.fetch()
+        route.abort()
+
+    page.route("**/drafts/save/", lose, times=1)
+    prompt(page).fill("Arrived")
+    expect(page.locator("[data-draft-state]")).to_have_text("Not saved: no connection")
+    prompt(page).fill("Arrived, and on")
+    saved(page, "Arrived, and on")
+    expect(page.locator("[data-draft-state]")).to_contain_text("Saved")
+    expect(page.locator("#draft-note")).to_be_empty()
+    assert saves == [409, 200]
+
+
+def test_a_reload_while_the_server_is_away_keeps_what_was_typed(page: Page) -> None:
+    prompt(page).fill("x" * 300_000)
+    saved(page, "x" * 300_000)
+    page.route("**/drafts/save/", lambda route: route.abort())
+    prompt(page).fill("Short")
+    expect(page.locator("[data-draft-state]")).to_have_text("Not saved: no connection")
+    page.reload()
+    expect(prompt(page)).to_have_value("Short")
+    page.unroute("**/drafts/save/")
+    saved(page, "Short")
+    expect(page.locator("#draft-note")).to_be_empty()
+
+
+def test_what_is_typed_at_once_after_a_run_survives_a_reload(page: Page, server: Server) -> None:
+    page.route("**/drafts/save/", lambda route: None)  # never answered
+    finished(run(page, "Run this"))
+    prompt(page).fill("Run this, then that")
+    page.reload()
+    expect(prompt(page)).to_have_value("Run this, then that")
+    page.unroute("**/drafts/save/")
+    saved(page, "Run this, then that")
+    page.goto(server.url)
+    expect(prompt(page)).to_have_value("Run this, then that")
+
+
+def test_what_an_address_put_into_the_form_is_a_draft_once_it_is_changed(
+    page: Page, server: Server
+) -> None:
+    column = run(page, "Run this").first
+    finished(column)
+    number = column.get_attribute("data-run")
+    page.goto(server.url)
+    prompt(page).fill("A draft of today")
+    saved(page, "A draft of today")
+    page.goto(f"{server.url}/?from={number}")
+    expect(prompt(page)).to_have_value("Run this")
+    prompt(page).fill("Run this, changed")
+    page.reload()
+    assert page.url == f"{server.url}/"
+    expect(prompt(page)).to_have_value("Run this, changed")
+    saved(page, "Run this, changed")
+    page.get_by_role("button", name="Drafts").click()
+    expect(page.get_by_role("button", name="A draft of today")).to_be_visible()
+
+
 def test_an_opened_run_leaves_the_draft_alone(
     page: Page, fake: FakeProvider, server: Server
 ) -> None:
