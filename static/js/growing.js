@@ -11,7 +11,7 @@
      posted, goOn(). */
   playground.growing = (form, host) => {
     const text = document.getElementById("prompt"), back = form.querySelector("[data-undo-generation]");
-    const ghost = form.querySelector("[data-ghost]"), said = ghost.querySelector("[data-ghost-text]");
+    const ghost = form.querySelector("[data-ghost]"), said = ghost.querySelector("[data-ghost-text]"), fault = ghost.querySelector("[data-ghost-fault]");
     const foreign = playground.foreign(form);
     const grown = []; // {at, text}: pieces that were appended, the newest last
     const plain = () => host.document().mode === "text";
@@ -74,26 +74,51 @@
     /* --- The ghost --- */
     let turn = 0, shown = "";
     const close = () => { turn += 1; shown = ""; ghost.hidden = true; };
-    const draw = (words, busy = false) => { said.textContent = words; ghost.hidden = false; ghost.toggleAttribute("data-busy", busy); ghost.querySelectorAll("[data-take]").forEach((each) => { each.disabled = busy || !shown; }); };
+    const draw = (words, busy = false) => {
+      said.textContent = words;
+      said.hidden = !words;
+      fault.hidden = Boolean(words);
+      ghost.hidden = false;
+      ghost.toggleAttribute("data-busy", busy);
+      ghost.toggleAttribute("data-failed", !words);
+      ghost.querySelector("[data-ghost-again]").textContent = words ? "Another" : "Try again";
+      ghost.querySelectorAll("[data-take]").forEach((each) => { each.hidden = !busy && !shown; each.disabled = busy; });
+    };
+    /* {title, words, status}: what went wrong, in the provider's own words where it has any. */
+    const drawFault = (found) => {
+      ["title", "words", "status"].forEach((part) => { const place = fault.querySelector(`[data-${part}]`); place.textContent = found[part] || ""; place.hidden = !found[part]; });
+      draw("");
+      playground.announce([found.title, found.words].filter(Boolean).join(" "), true);
+    };
+    const textAt = (from, selector) => from.querySelector(selector)?.textContent.trim() || "";
+    const refusal = (page, status) => ({
+      title: textAt(page, "h2") || `No preview (${status}).`,
+      words: [...page.querySelectorAll("li")].map((line) => line.textContent.trim().replace(/\s+/g, " ")).join("\n"),
+    });
+    const faultOf = (article) => {
+      const notice = article.querySelector("[data-endings] .notice");
+      return notice && { title: textAt(notice, "h4, strong"), words: textAt(notice, "pre"), status: textAt(notice, "[data-status-said]") };
+    };
     const preview = async () => {
       if (!plain() || !text.value) { playground.announce("Write a text prompt first.", true); return; }
       if (host.multiplies()) { playground.notice("A preview is one request. Take variables and lists of values out of the form first."); return; }
       const own = ++turn, position = host.current();
       shown = "";
       draw("looking ahead…", true);
-      const fail = (sentence) => { if (own === turn) { shown = ""; draw(sentence); playground.announce(sentence, true); } };
+      const fail = (found) => { if (own === turn) drawFault(found); };
       try {
         const response = await playground.post(form.action, { document: host.previewed(position, AHEAD, ghost.dataset.label) });
         const made = new DOMParser().parseFromString(await response.text(), "text/html");
         const run = made.querySelector("[data-run]");
-        if (!response.ok || !run) { fail(made.body.textContent.trim().replace(/\s+/g, " ").slice(0, 300) || `No preview (${response.status}).`); return; }
+        if (!response.ok || !run) { fail(refusal(made, response.status)); return; }
         const piece = await ended(run.dataset.run, own);
         if (own !== turn) return;
-        if (!piece.text) { fail(piece.error || "The model has nothing to add."); return; }
+        if (piece.fault && !piece.text) { fail(piece.fault); return; }
         shown = piece.text;
+        if (!shown) { draw("The model has nothing to add."); playground.announce("The model has nothing to add.", true); return; }
         draw(shown);
         playground.announce(`Preview: ${shown}. Tab takes it, Control and right arrow one word, Alt G another.`);
-      } catch { fail("The server cannot be reached."); }
+      } catch { fail({ title: "The server cannot be reached." }); }
     };
     const ended = async (run, own) => {
       for (const begun = Date.now(); Date.now() - begun < LONGEST;) {
@@ -101,12 +126,12 @@
         if (own !== turn) { playground.post(`${form.dataset.runs}${run}/stop/`, {}).catch(() => {}); return { text: "" }; }
         const response = await fetch(`${form.dataset.runs}?ids=${run}`, { headers: { "HX-Request": "true" }, credentials: "same-origin" });
         const article = new DOMParser().parseFromString(await response.text(), "text/html").querySelector("[data-run]");
-        if (!response.ok || !article) return { text: "", error: "The preview is not there any more." };
+        if (!response.ok || !article) return { text: "", fault: { title: "The preview is not there any more." } };
         if (!["queued", "running"].includes(article.dataset.status)) {
-          return { text: article.querySelector('.out[data-choice="0"]')?.textContent || "", error: article.querySelector("[data-endings] .notice")?.textContent.trim().replace(/\s+/g, " ").slice(0, 300) };
+          return { text: article.querySelector('.out[data-choice="0"]')?.textContent || "", fault: faultOf(article) };
         }
       }
-      return { text: "", error: "The preview took too long." };
+      return { text: "", fault: { title: "The preview took too long." } };
     };
     const word = () => (/^\s*\S+/.exec(shown) || [shown])[0];
     const take = (piece) => {

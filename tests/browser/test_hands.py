@@ -8,7 +8,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.steps import finished, run
-from tests.fake_provider import FakeProvider, words
+from tests.fake_provider import FakeProvider, error_reply, words
 from tests.server import Server
 
 OpenPage = Callable[..., Page]
@@ -178,6 +178,33 @@ def test_a_ghost_shows_the_next_tokens_before_they_are_taken(
     prompt(page).press("Alt+g")
     expect(page.locator("#notice")).to_contain_text("A preview is one request")
     assert len(fake.posts) == asked_before
+
+
+def test_a_preview_that_fails_is_an_error_with_the_backends_words(
+    page: Page, fake: FakeProvider
+) -> None:
+    fake.queue(error_reply(404, {"error": {"message": "The model 'm' does not exist"}}))
+    prompt(page).fill("Once")
+    prompt(page).press("Alt+g")
+    ghost = page.get_by_role("group", name="Preview of the next tokens")
+    expect(ghost.locator("pre")).to_have_text("The model 'm' does not exist")
+    expect(ghost.locator("[data-status]")).to_contain_text(
+        re.compile(r"^HTTP 404 after [\d.]+ m?s\.$")
+    )
+    expect(ghost.get_by_role("button")).to_have_text(["Try againAltG", ""])
+    assert not Axe().run(page).response["violations"]
+    prompt(page).press("Tab")  # there is nothing to take
+    expect(prompt(page)).to_have_value("Once")
+    ghost.get_by_role("button", name="Try again").click()
+    expect(ghost.locator("[data-ghost-text]")).to_have_text(ANSWER)
+    expect(ghost.get_by_role("button", name="Take all")).to_be_visible()
+    expect(ghost.locator("[data-ghost-fault]")).to_be_hidden()
+    page.keyboard.press("Escape")
+    page.locator('[data-path="temperature"][role=group] [data-box]').first.fill("hot")
+    prompt(page).press("Alt+g")
+    expect(ghost.locator("strong")).to_have_text("Nothing was sent")
+    expect(ghost.locator("pre")).to_contain_text("temperature")
+    expect(ghost.locator("pre")).not_to_contain_text("{")
 
 
 def test_samples_fill_the_form_and_the_panel_folds(page: Page, fake: FakeProvider) -> None:
