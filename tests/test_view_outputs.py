@@ -47,21 +47,28 @@ def page(user: User, name: str, run: Run, **query: Any) -> str:
     return answer.content.decode()
 
 
-def test_what_came_of_a_stopped_run_is_counted_and_marked(
+def test_what_came_of_a_run_without_usage_is_counted_and_marked(
     alice: User, connection: Connection
 ) -> None:
     ask = replace(request_to(connection), values={"stream": True})
-    stopped, single, told, whole = begun(alice, *[(connection, ask)] * 4)
+    asking = replace(ask, values={"stream": True, "stream_options.include_usage": True})
+    asks = [(connection, each) for each in (ask, ask, ask, ask, asking)]
+    stopped, single, told, whole, silent = begun(alice, *asks)
     pieces = [["text", 0, "a", [[1000.0 + 100 * n, 1]]] for n in range(11)]
     usage = ["usage", -1, {"prompt_tokens": 3, "completion_tokens": 40}, []]
     for run, events in ((stopped, pieces), (single, pieces[:1]), (told, [*pieces, usage])):
         close_run(run.pk, Ending("cancelled", total_ms=9000.0), events)  # type: ignore[arg-type]
-    ended(whole, *pieces)
-    shown = page(alice, "run", stopped)
-    assert "? / ~11" in shown
-    assert "~10.0 tok/s" in shown
-    assert "Counted pieces of the stream" in shown
-    for run in (single, told, whole):
+    for run, hint in (
+        (stopped, True),
+        (ended(whole, *pieces), True),
+        (ended(silent, *pieces), False),
+    ):
+        shown = page(alice, "run", run)
+        assert "? / ~11" in shown
+        assert "~10.0 tok/s" in shown
+        assert "Counted pieces of the stream" in shown
+        assert ("include_usage asks for exact counts" in shown) is hint
+    for run in (single, told):
         assert "~" not in re.sub(
             r"[\s\S]*<dl class=.metrics.>|</dl>[\s\S]*", "", page(alice, "run", run)
         )

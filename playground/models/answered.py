@@ -24,8 +24,8 @@ class Answered(models.Model):
     class Meta:
         abstract = True
 
-    # Of a run that ended before its backend counted tokens, where a view has looked: pieces of the
-    # stream, and how many a second. Most backends send a piece for each token.
+    # Of a run that ended and whose backend did not count tokens, where a view has looked: pieces of
+    # the stream, and how many a second. Most backends send a piece for each token.
     pieces: int | None = None
     pace: float | None = None
 

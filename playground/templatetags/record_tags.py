@@ -19,6 +19,7 @@ from playground.schema import problem_with, schema_of
 
 register = template.Library()
 
+USAGE = "stream_options.include_usage"
 LEARNING = timedelta(seconds=15)  # after its end a run's lessons may not be stored yet
 
 
@@ -196,3 +197,12 @@ def lessons(run: Run) -> list[Lesson]:
     if run.status == RunStatus.FAILED:
         return lessons_of_refusal(run.request_value(), run.error_kind, run.error_message)
     return []
+
+
+@register.filter
+def counted_by(run: Run) -> str:
+    """Where the figures marked with `~` come from, and what would give exact ones."""
+    said = "Counted pieces of the stream: the backend did not say how many tokens."
+    if run.request_value().values.get(USAGE):
+        return said
+    return f"{said} {USAGE} asks for exact counts, where the backend knows it."

@@ -8,7 +8,6 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
-from playground.completion import RunStatus
 from playground.models import Choice, Comment, Comparison, Rating, Run, User
 from playground.timeline import merged, pace
 from playground.views import Request, apart, record
@@ -16,7 +15,6 @@ from playground.views.selection import noticed
 from playground.views.tools import snippets_of
 
 MOST_IDS = 100  # runs in one batch of partials
-BROKEN_OFF = (RunStatus.CANCELLED, RunStatus.INTERRUPTED, RunStatus.FAILED)
 
 
 def shown(runs: Any) -> list[Run]:
@@ -34,11 +32,11 @@ def shown(runs: Any) -> list[Run]:
 
 
 def _count_pieces(runs: Iterable[Run]) -> None:
-    """Of those that were stopped or broke off before their backend said how many tokens."""
+    """Of those that have ended and whose backend did not say how many tokens."""
     silent = {
         run.pk: run
         for run in runs
-        if run.streams and run.status in BROKEN_OFF and run.completion_tokens is None
+        if run.streams and not run.live and run.completion_tokens is None
     }
     choices: dict[int, list[Choice]] = {pk: [] for pk in silent}
     if silent:
