@@ -48,6 +48,18 @@ class Place:
         return self.coordinates.get("repeat")
 
     @property
+    def without_repeat(self) -> "Place":
+        rest = {name: each for name, each in self.coordinates.items() if name != "repeat"}
+        return Place(self.column, rest)
+
+    @property
+    def words(self) -> list[str]:
+        """Where it stands on the axes, said: `temperature 0.4`, `row 2`, `repeat 3`."""
+        found = [f"{path} {text}" for path, text in self.values.items()]
+        numbers = {"row": self.row, "repeat": self.repeat}
+        return found + [f"{name} {at + 1}" for name, at in numbers.items() if at is not None]
+
+    @property
     def spot(self) -> tuple[int, tuple[tuple[str, str], ...], int | None]:
         """The same for the repeats of one thing."""
         return self.column, tuple(self.values.items()), self.row

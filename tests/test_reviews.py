@@ -11,7 +11,17 @@ from django.urls import reverse
 from django.utils.html import escape
 
 from playground.exchange.exporting import written
-from playground.models import Label, Membership, Panel, Queue, Rating, Run, RunLabel, User
+from playground.models import (
+    Comparison,
+    Label,
+    Membership,
+    Panel,
+    Queue,
+    Rating,
+    Run,
+    RunLabel,
+    User,
+)
 from playground.models.walk import Selection
 from tests.runs import make_run
 
@@ -207,6 +217,45 @@ def test_the_list_tells_columns_apart_that_look_the_same_also_once_one_is_rated(
         assert said in "".join(rated.values())
     assert f"Run {cold.comparison_id}A</span>" in listed
     assert "<b>0.2</b>" in listed
+
+
+def test_a_row_tells_ones_own_rating_from_those_of_others(
+    page: Client, queue: Queue, runs: list[Run], alice: User, bob: User
+) -> None:
+    address = reverse("queue", args=[queue.pk])
+    Rating.objects.give(runs[0], alice, 5)
+    listed = page.get(address).content.decode()
+    assert 'title="alice 5"' in listed
+    assert "not by you" in listed
+    assert "rated by you" not in listed
+    answer = triage(page, do="rate", value="4", row=f"run-{runs[0].pk}", queue=queue.pk)
+    [row] = answer.json()["rows"].values()
+    assert 'title="you 4, alice 5"' in row
+    assert "4.5" in row
+    assert "yours: 4" in row
+    assert "1 of 3 reviewed" in progress(page, queue)  # a run once, whoever rates it
+    assert "1 rated by you" in progress(page, queue)
+
+
+def test_cells_of_a_grid_have_names_of_their_own(page: Client, alice: User) -> None:
+    first = make_run(alice, coordinates='{"values": {"temperature": "0.2"}, "row": 0}')
+    rows = '{"fields": ["temperature"], "rows": [{"city": "Oslo"}, {"city": "Bergen"}]}'
+    Comparison.objects.filter(pk=first.comparison_id).update(axes=rows)
+    second = make_run(
+        alice,
+        coordinates='{"values": {"temperature": "0.2"}, "row": 1}',
+        comparison=first.comparison,
+    )
+    Run.objects.update(column=0)
+    queue = Queue.objects.begin(membership(alice), "x", [first.pk, second.pk])
+    listed = page.get(reverse("queue", args=[queue.pk])).content.decode()
+    name = f"Run {first.comparison_id}A, temperature 0.2, row"
+    for number, city in ((1, "Oslo"), (2, "Bergen")):
+        assert f'aria-label="Select {name} {number}"' in listed
+        assert f"<i>city</i> <b>{city}</b>" in listed
+    assert "<i>temperature</i>" not in listed  # the same in both
+    history = page.get(reverse("history") + "?show=runs&whose=team").content.decode()
+    assert f'aria-label="Select {name} 2"' in history
 
 
 def test_items_are_taken_and_assigned(

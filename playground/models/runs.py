@@ -250,6 +250,11 @@ class Run(Charged, Answered, Named):
         return letter(self.column)
 
     @property
+    def title(self) -> str:
+        """`Run 7A`; of a cell with where it stands: `Run 7A, temperature 0.4, row 2`."""
+        return ", ".join([f"Run {self.comparison_id}{self.letter}", *self.place.words])
+
+    @property
     def place(self) -> Place:
         """Its column and where it stands on the axes of its comparison."""
         return Place(self.column, json.loads(self.coordinates) if self.coordinates else {})

@@ -19,6 +19,15 @@ def rating_by(run: Run, user: User) -> int:
     return next((each.value for each in run.ratings.all() if each.user_id == user.pk), 0)
 
 
+@register.simple_tag
+def ratings_of(run: Run, user: User) -> dict[str, Any]:
+    """`own` rating or 0, `count`, and `said`: who rated how, oneself first."""
+    found = sorted(run.ratings.all(), key=lambda each: (each.user_id != user.pk, each.pk))
+    names = ["you" if each.user_id == user.pk else each.by or "somebody" for each in found]
+    said = ", ".join(f"{name} {each.value}" for name, each in zip(names, found, strict=True))
+    return {"own": rating_by(run, user), "count": len(found), "said": said}
+
+
 @register.filter
 def mean(value: float | None) -> str:
     """4.5, and 4 for 4.0."""

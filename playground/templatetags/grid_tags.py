@@ -71,5 +71,4 @@ def _visible(text: str) -> str:
 @register.filter
 def place_name(run: Run) -> str:
     """`Column A, temperature 0.4, row 2, repeat 3`."""
-    number = repeat_number(run)
-    return grid.name_of(run) + (f", repeat {number}" if number else "")
+    return ", ".join([f"Column {run.letter}", *run.place.words])

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.db.models import Max
 
+from playground.axes import Place
 from playground.changes import short, text_of
 from playground.completion import CompletionRequest
 from playground.documents import AUTOMATIC
@@ -25,6 +26,12 @@ class Apart:
 
     def __bool__(self) -> bool:
         return bool(self.settings)
+
+    def with_more(self, other: "Apart") -> "Apart":
+        """With what the other has beside; a path that is told already, and "", are left out."""
+        told = dict(self.settings)
+        more = ((path, text) for path, text in other.settings if text and path not in told)
+        return Apart((*self.settings, *more))
 
     @property
     def shown(self) -> list[tuple[str, str]]:
@@ -131,8 +138,8 @@ def _others(visible: Any, comparison: Comparison, own: Sequence[Run]) -> list[Ru
 def in_rows(runs: Sequence[Any]) -> None:
     """Set `apart` of runs of a list, which has not read their requests; of each comparison alone.
 
-    From the facts that the search keeps, so a run that is live or has just ended has none yet,
-    and as long as one is missing nothing is said of the others.
+    From their places on the axes and from the facts that the search keeps. A run that is live or
+    has just ended has no facts yet: as long as one is missing only the places are told.
     """
     groups: dict[int, list[Any]] = {}
     for run in runs:
@@ -145,7 +152,25 @@ def in_rows(runs: Sequence[Any]) -> None:
     facts = RunFact.objects.filter(run__in=kept, source=RunFact.Source.PARAMETER)
     for pk, key, text in facts.order_by("pk").values_list("run", "key", "text"):
         kept[pk][key] = text or '""'
-    for group in groups.values():
-        if len(group) > 1 and all(run.indexed for run in group):
-            for run, found in zip(group, apart([kept[run.pk] for run in group]), strict=True):
-                run.apart = found
+    places = _places(several)
+    for group in (each for each in groups.values() if len(each) > 1):
+        known = all(run.indexed for run in group)
+        sent = apart([kept[run.pk] if known else {} for run in group])
+        stand = apart([places[run.pk] for run in group])
+        for run, found, place in zip(group, sent, stand, strict=True):
+            run.apart = found.with_more(place)
+
+
+def _places(runs: Sequence[Any]) -> dict[int, Settings]:
+    """{run: where it stands on the axes of its comparison}; a query where a table is among them."""
+    places = {run.pk: run.place for run in runs}
+    tables = {run.comparison_id for run in runs if places[run.pk].row is not None}
+    found = Comparison.objects.filter(pk__in=tables).only("axes") if tables else []
+    rows = {each.pk: each.axes_value.get("rows", []) for each in found}
+    return {run.pk: _pairs(places[run.pk], rows.get(run.comparison_id, [])) for run in runs}
+
+
+def _pairs(place: Place, rows: Sequence[Settings]) -> Settings:
+    own = rows[place.row] if place.row is not None and place.row < len(rows) else {}
+    repeat = {"repeat": str(place.repeat + 1)} if place.repeat is not None else {}
+    return {**place.values, **own, **repeat}

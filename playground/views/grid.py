@@ -184,10 +184,8 @@ def _row_pairs(axes: dict[str, Any], row: int | None) -> tuple[Pair, ...]:
 
 
 def name_of(run: Run) -> str:
-    """Of a cell, for whoever hears it: `Column A, temperature 0.4, row 2`."""
-    place = run.place
-    parts = [f"Column {run.letter}", *(f"{path} {text}" for path, text in place.values.items())]
-    return ", ".join(parts + ([f"row {place.row + 1}"] if place.row is not None else []))
+    """Of a cell and its repeats, for whoever hears it: `Column A, temperature 0.4, row 2`."""
+    return ", ".join([f"Column {run.letter}", *run.place.without_repeat.words])
 
 
 def room_of(run: Run) -> int:

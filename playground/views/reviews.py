@@ -158,7 +158,7 @@ def queue(request: Request, pk: int) -> HttpResponse:
     noticed(request.user, [each.run_id for each in listed])
     membership = membership_of(request)
     context = {
-        "queue": found,
+        **_progress(request, found),
         "items": listed,
         "more": more,
         "show": show,
@@ -174,7 +174,8 @@ def queue(request: Request, pk: int) -> HttpResponse:
 def light_items(items: Any, most: int | None = None) -> list[QueueItem]:
     """With what the list shows of each, also how columns of one comparison differ."""
     big = [f"run__{name}" for name in (*Run.BIG, "error_message")]
-    rows = items.select_related("run", "assignee").defer(*big).prefetch_related("run__labels")
+    rows = items.select_related("run", "assignee").defer(*big)
+    rows = rows.prefetch_related("run__labels", "run__ratings__user")
     listed = list(rows[:most])
     in_rows([each.run for each in listed])
     return listed
@@ -217,7 +218,13 @@ def item(request: Request, pk: int, item_pk: int) -> HttpResponse:
 
 @require_GET
 def progress(request: Request, pk: int) -> HttpResponse:
-    return render(request, "reviews/_progress.html", {"queue": _queue(request, pk)})
+    found = _queue(request, pk)
+    return render(request, "reviews/_progress.html", _progress(request, found))
+
+
+def _progress(request: Request, found: Queue) -> dict[str, Any]:
+    rated = _items(request, found).filter(run__ratings__user=request.user)
+    return {"queue": found, "yours": rated.count()}
 
 
 @require_POST

@@ -58,7 +58,7 @@ class Row:
     @property
     def title(self) -> str:
         if self.single:
-            return f"Run {self.comparison.pk}{self.runs[0].letter}"
+            return self.runs[0].title
         return self.comparison.called(self.count > 1)
 
     @property

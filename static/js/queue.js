@@ -25,12 +25,18 @@
     button.addEventListener("click", async () => { await open(document.getElementById(back.id)); field()?.focus(); });
     place.hidden = false;
   };
-  const nameOf = (row) => row.querySelector("[data-name]").textContent;
+  const nameOf = (row) => row.querySelector("[data-name]").dataset.name;
+
+  /* One's own rating of the run that is open is pressed; what was done last stands beside it. */
+  const pads = document.querySelector(".pads");
+  const press = () => pads.querySelectorAll("[data-act=rate]").forEach((pad) => pad.setAttribute("aria-pressed", String(pad.dataset.value === current()?.dataset.own)));
+  const say = (row, words) => { pads.querySelector("[data-said]").textContent = row ? `${nameOf(row)}: ${words}` : ""; };
 
   const open = (row, focus = true, before = null) => {
     const left = current();
     if (left && left !== row) { delete left.dataset.cursor; left.querySelector(".run__link").removeAttribute("aria-current"); }
     row.dataset.cursor = "";
+    press();
     row.querySelector(".run__link").setAttribute("aria-current", "true");
     if (focus) row.querySelector(".run__link").focus({ preventScroll: true });
     row.scrollIntoView({ block: "nearest" });
@@ -66,12 +72,16 @@
     open(link.closest("[data-row]"));
   });
   document.addEventListener("triage:done", (event) => {
-    if (!["rate", "skip"].includes(event.detail.fields.do)) return;
+    const { do: what, value } = event.detail.fields;
+    if (!["rate", "skip"].includes(what)) return;
+    say(current(), what === "skip" ? "skipped" : `your ${value} is saved`);
+    press();
     if (field()?.value.trim()) playground.announce(`${event.detail.said} Your comment is not sent yet: Ctrl+Enter in its field sends it, J goes on.`);
     else next();
   });
   document.addEventListener("triage:undone", (event) => {
     const row = rows().find((each) => each.dataset.key === event.detail.row);
+    say(null);
     if (row) open(row);
   });
 

@@ -165,6 +165,8 @@ Queue.objects.begin(anna.membership(), "Said", [run.pk for run in runs])
     expect(field).to_have_value("")
     page.keyboard.press("5")
     expect(pane).to_contain_text("Said output 2")
+    expect(page.locator("[data-said]")).to_have_text(re.compile("^Run .*: your 5 is saved$"))
+    expect(page.locator(".pads [aria-pressed=true]")).to_have_count(0)
     tab_to(page, "Comment on Run")
     has_no_faults(page)
     page.keyboard.press("Enter")
@@ -173,7 +175,9 @@ Queue.objects.begin(anna.membership(), "Said", [run.pk for run in runs])
     page.keyboard.type("of the second")
     page.keyboard.press("Control+Enter")
     expect(page.locator(".comment__text")).to_have_text("of the second")
+    expect(page.get_by_role("button", name="Rate 5", pressed=True)).to_be_visible()
     page.keyboard.press("k")
+    expect(page.get_by_role("button", name="Rate 4", pressed=True)).to_be_visible()
     expect(field).to_have_value("of the first")
     field.press("Control+Enter")
     expect(page.locator(".comment__text")).to_have_text("of the first")
@@ -374,3 +378,33 @@ def test_the_best_of_three_is_voted_for_by_key(
     expect(first).to_contain_text("gamma-70b")
     assert first.locator("td.num").all_inner_texts()[-4:] == ["1", "0", "1", "0"]
     has_no_faults(page)
+
+
+def test_the_votes_of_a_new_panel_follow_a_click_on_its_ticks(
+    as_person: Callable[..., Page], server: Server
+) -> None:
+    prepare(
+        server,
+        """
+from playground.models import Label, RunLabel
+anna = person("anna")
+for name in "abc":
+    make_run(anna, "Ticked prompt", f"Said by {name}", model=name)
+ahead = make_run(anna, "Ticked prompt", "Said ahead", model="d", visibility="private")
+RunLabel.objects.put([ahead.pk], Label.objects.named(team.pk, ["preview"]))
+""",
+    )
+    page = as_person("anna")
+    page.goto(f"{server.url}/review/new/?kind=panel&q=ticked")
+    together = page.get_by_label("All outputs of a prompt at once")
+    together.check()
+    page.get_by_label("What do you ask the judges?").fill("Which?")
+    tick = page.get_by_label("1 preview")
+    for votes in ("6 votes", "3 votes"):
+        tick.click()
+        expect(page.get_by_label("Two at a time")).to_be_visible()
+        expect(page.locator("#new-asks")).to_contain_text(votes)
+        expect(together).to_be_checked()
+        expect(tick).to_be_focused()
+    assert page.get_by_label("What do you ask the judges?").input_value() == "Which?"
+    assert not server.rows("SELECT id FROM playground_panel WHERE name = 'Which?'")
