@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import (
     Browser,
     BrowserContext,
+    ConsoleMessage,
     Page,
     Playwright,
     expect,
@@ -92,15 +93,7 @@ def open_page(browser: Browser, server: Server) -> Iterator[Callable[..., Page]]
         contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(WAIT)
-        page.on("pageerror", lambda error: problems.append(str(error)))
-        page.on(
-            "console",
-            lambda said: (
-                problems.append(said.text)
-                if said.type == "error" and not expected(said.text)
-                else None
-            ),
-        )
+        listen(page, problems)
         return page
 
     yield make
@@ -117,6 +110,17 @@ def page(open_page: Callable[..., Page], server: Server, fake: FakeProvider) -> 
     opened = open_page()
     opened.goto(server.url)
     return opened
+
+
+def listen(page: Page, problems: list[str]) -> None:
+    """Errors of the page, and what its policy forbids, which Chromium says in the console."""
+
+    def heard(said: ConsoleMessage) -> None:
+        if said.type == "error" and not expected(said.text):
+            problems.append(said.text)
+
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on("console", heard)
 
 
 def expected(text: str) -> bool:

@@ -76,7 +76,16 @@ def test_a_comment_is_edited_and_deleted_by_its_author(
 ) -> None:
     page = open_page()
     page.goto(finished_run(page, server, "Comment me"))
-    page.get_by_label("Add a comment").fill("First")
+    box = page.get_by_label("Add a comment")
+    box.fill("First")
+    corner = box.bounding_box()
+    assert corner
+    # Made larger by hand it has a style of its own, which is not copied to the next box.
+    page.mouse.move(corner["x"] + corner["width"] - 4, corner["y"] + corner["height"] - 4)
+    page.mouse.down()
+    page.mouse.move(corner["x"] + corner["width"] - 4, corner["y"] + corner["height"] + 80)
+    page.mouse.up()
+    assert box.evaluate("box => box.style.height")
     page.get_by_role("button", name="Add comment").click()
     page.get_by_role("link", name="Edit this comment").click()
     box = page.get_by_label("Your comment")

@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
+from tests.browser.conftest import listen
 from tests.browser.people import logged_in, prepare
 from tests.server import Server
 
@@ -41,14 +42,15 @@ for name in ("bea", "carl", "dora", "rita", "rolf"):
 
 @pytest.fixture
 def as_person(browser: Browser, server: Server) -> Iterator[Callable[..., Page]]:
-    contexts, problems = [], []
+    contexts: list[BrowserContext] = []
+    problems: list[str] = []
 
     def make(name: str, width: int = 1440) -> Page:
         context = logged_in(browser, server, name, viewport={"width": width, "height": 900})
         contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(15_000)
-        page.on("pageerror", lambda error: problems.append(str(error)))
+        listen(page, problems)
         return page
 
     yield make
