@@ -96,7 +96,7 @@ def _prompts(raw: Any, problems: list[Problem]) -> list[str]:
 
 def _ids(raw: Any, problems: list[Problem]) -> list[Any]:
     """Numbers with blanks or commas between; one list a line, or JSON."""
-    message = "Write token ids as whole numbers with blanks between, one prompt a line."
+    message = "Write whole numbers with blanks or commas between, one prompt a line."
     try:
         found = raw if isinstance(raw, list) else _parsed_ids(str(raw))
     except ValueError:

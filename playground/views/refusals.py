@@ -17,6 +17,20 @@ REVIEWER = "Reviewers read and rate; they cannot start runs."
 NO_BACKEND = "There is no backend yet."
 STOPPING = "The playground is being stopped and takes no new runs. Try again in a moment."
 BROKEN = "The form was not understood. Reload the page and try again."
+# What the fields beside the parameters are called on the page.
+NAMES = {
+    "prompt": "Prompt",
+    "prompts": "Prompt list",
+    "ids": "Token ids",
+    "messages": "Messages",
+    "variables": "Variables",
+    "labels": "Labels",
+    "connection": "Connection",
+    "model": "Model",
+    "headers": "Headers",
+    "extra": "Extra body",
+    "operation": "",  # its sentences name what cannot go there
+}
 NO_TEAM = "You are in no team yet. Ask an admin to add you to one."
 
 
@@ -62,7 +76,13 @@ def _lines(errors: Sequence[dict[str, Any]], columns: int) -> list[dict[str, Any
         if error["column"] is not None:
             letters.append(letter(error["column"]))
     return [
-        {"path": path, "message": message, "letters": letters if columns > 1 else []}
+        {
+            "path": path,
+            "name": NAMES.get(path, path),
+            "typed": path not in NAMES,  # a parameter, as it is spelled
+            "message": message,
+            "letters": letters if columns > 1 else [],
+        }
         for (path, message), letters in found.items()
     ]
 

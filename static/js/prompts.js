@@ -37,7 +37,11 @@
     });
     const setMode = (mode) => { current().mode = mode; showMode(); refresh(); host.replan(); };
     tabs.forEach((tab, i) => {
-      tab.addEventListener("click", () => setMode(tab.dataset.mode));
+      /* A click and Enter lead to where one types; on glass a focus would bring up the keys. Arrows stay on the tabs. */
+      tab.addEventListener("click", () => {
+        setMode(tab.dataset.mode);
+        if (matchMedia("(hover: hover)").matches) document.getElementById(tab.getAttribute("aria-controls")).querySelector("textarea")?.focus();
+      });
       tab.addEventListener("keydown", (event) => {
         const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
         if (!step) return;
@@ -148,7 +152,7 @@
       if (current().mode !== "ids") return;
       if (!lists || !lists.length) {
         shown.replaceChildren();
-        note.textContent = lists ? "Numbers with blanks or commas between; one prompt a line." : "Only whole numbers are token ids.";
+        note.textContent = `${lists ? "" : "Only whole numbers are token ids. "}Write whole numbers with blanks or commas between, one prompt a line.`;
         return;
       }
       const all = lists.flat(), part = all.slice(0, MOST_PIECES);

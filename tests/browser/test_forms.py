@@ -136,6 +136,21 @@ def test_token_ids_are_shown_as_pieces_and_sent_as_numbers(page: Page, fake: Fak
     assert body(fake)["prompt"] == [5, 6, 7]
     box.fill("5 x")
     expect(page.locator("#ids-note")).to_contain_text("Only whole numbers")
+    page.keyboard.press("Control+Enter")
+    wanted = "Write whole numbers with blanks or commas between, one prompt a line."
+    expect(page.locator("#problems li")).to_have_text(f"Token ids{wanted}")
+    expect(page.locator("#ids-note")).to_contain_text(wanted)
+
+
+def test_a_kind_of_prompt_leads_to_where_one_types(page: Page) -> None:
+    tab = page.get_by_role("tab", name="Token ids")
+    tab.click()
+    expect(page.get_by_role("textbox", name="Token ids")).to_be_focused()
+    tab.focus()
+    page.keyboard.press("ArrowLeft")
+    expect(page.get_by_role("tab", name="Prompt list")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("textbox", name="Prompt 1")).to_be_focused()
 
 
 def test_messages_carry_tool_calls_and_their_answers(page: Page, fake: FakeProvider) -> None:
