@@ -62,6 +62,7 @@ MAP = {
     "playground.runner": (ACTIONS, "runner"),
     "playground.probe": (ACTIONS, "runner"),
     "playground.targets": (ACTIONS, "runner"),
+    "playground.listed": (ACTIONS, "runner"),
     "playground.upkeep": (ACTIONS, "runner"),
     "playground.exchange": (ACTIONS, "runner"),
     "playground.checkup": (ACTIONS, "runner"),

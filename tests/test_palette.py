@@ -5,10 +5,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from django.core.cache import cache
 from django.test import Client
 
 from playground import first_steps, forms, keymap
-from playground.models import Connection, Preset, User
+from playground.checkup import Report
+from playground.listed import note
+from playground.models import Connection, Preset, Run, User
 from tests.runs import make_run
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -31,6 +34,20 @@ def test_it_finds_presets_models_and_runs_that_one_may_see(
     assert f"Run {run.comparison_id}: A field guide entry" in found
     assert "Preset Field notes" not in asked(client, bob, "field")
     assert f"Run {run.comparison_id}" not in asked(client, charlie, "field")
+
+
+def test_listed_models_are_offered_and_those_that_only_failed_are_not(
+    client: Client, alice: User, connect: Callable[..., Connection]
+) -> None:
+    cache.clear()
+    connection = connect("local", default_model="", test_report=Report(listed=("p-1",)).to_json())
+    for model, status in (("p-typo", "failed"), ("p-unlisted", "completed")):
+        run = make_run(alice, "Hi")
+        Run.objects.filter(pk=run.pk).update(connection=connection, model=model, status=status)
+    assert re.findall(r"Model ([\w-]+)<", asked(client, alice, "p-")) == ["p-1", "p-unlisted"]
+    note(connection, ["p-2-large", "p-1"])
+    found = re.findall(r"Model ([\w-]+)<", asked(client, alice, "p-"))
+    assert found == ["p-2-large", "p-1", "p-unlisted"]
 
 
 def test_a_search_that_cannot_be_read_finds_no_runs(client: Client, alice: User) -> None:

@@ -11,6 +11,7 @@ from django.views.decorators.http import require_GET
 
 from playground import documents, embedded, first_steps, panel
 from playground.database import wait_for
+from playground.listed import note
 from playground.models import Comparison, Connection, Memory, Run, previews, reruns
 from playground.models.notices import all_notices
 from playground.models.prices import Price
@@ -161,4 +162,5 @@ def models(request: Request, pk: int) -> HttpResponse:
         listed = wait_for(list_models, connection)
     except ProviderError as error:
         return JsonResponse({"error": str(error), "models": connection.offered([])})
+    note(connection, listed)
     return JsonResponse({"models": connection.offered(listed)})

@@ -8,6 +8,8 @@ from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
 from playground import keymap
+from playground.completion import RunStatus
+from playground.listed import known
 from playground.models import Comparison, Connection, Preset, Run, User
 from playground.views import Request
 from playground.views.asked import Asked
@@ -15,6 +17,7 @@ from playground.views.asked import Asked
 MOST = 5  # of each kind
 HOUR = 3600  # seconds
 REMEMBERED = 200  # newest runs whose models are offered
+DONE = RunStatus.COMPLETED
 Found = TypeVar("Found")
 
 
@@ -44,19 +47,19 @@ def _count(wanted: list[str], text: str) -> int:
 
 
 def _models(user: User, wanted: list[str]) -> list[tuple[Connection, str]]:
-    """Of usable connections: the allowed models, the default, and what was asked lately."""
+    """Of usable connections: the default, what they list or allow, and what answered lately."""
     membership = user.membership()
     if membership is None or not membership.may_run:
         return []
     usable = {each.pk: each for each in Connection.objects.usable_by(membership.team_id)}
     own = Run.objects.visible_to(user).filter(author=user).order_by("-pk")
-    lately = own.values_list("connection_id", "model")[:REMEMBERED]
+    lately = own.values_list("connection_id", "model", "status")[:REMEMBERED]
     pairs = [
         (pk, name)
-        for pk, each in usable.items()
-        for name in (each.default_model, *each.offered([]))
+        for pk, names in known(usable.values()).items()
+        for name in (usable[pk].default_model, *names)
     ]
-    pairs += [(pk, name) for pk, name in lately if pk in usable]
+    pairs += [(pk, name) for pk, name, status in lately if pk in usable and status == DONE]
     found = [(usable[pk], name) for pk, name in dict.fromkeys(pairs) if name]
     return _best(found, wanted, lambda each: f"model {each[1]} {each[0].name}")[:MOST]
 

@@ -152,7 +152,7 @@
       if (current().mode !== "ids") return;
       if (!lists || !lists.length) {
         shown.replaceChildren();
-        note.textContent = `${lists ? "" : "Only whole numbers are token ids. "}Write whole numbers with blanks or commas between, one prompt a line.`;
+        note.textContent = lists ? "Write whole numbers with blanks or commas between, one prompt a line." : "Only whole numbers are token ids.";
         return;
       }
       const all = lists.flat(), part = all.slice(0, MOST_PIECES);
