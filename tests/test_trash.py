@@ -1,5 +1,6 @@
 """Visibility, trash, restore, purge; and what an owner's rules carry out by themselves."""
 
+import json
 from datetime import timedelta
 from typing import Any
 
@@ -56,6 +57,13 @@ def test_one_click_hides_a_comparison_and_what_others_said_stays(
     address = f"/comparisons/{run.comparison_id}/visibility/"
     answer = client.post(address, {"to": "private"}, headers=HTMX)
     assert 'value="team"' in answer.text
+    offered = json.loads(answer["HX-Trigger"])["undoable"]
+    assert offered["text"] == "Only you see it now."
+    undone = client.post(offered["url"], offered["fields"], headers=HTMX)
+    assert f'id="{offered["shown"]}"' in undone.text
+    assert 'value="private"' in undone.text
+    assert "HX-Trigger" not in undone
+    client.post(address, {"to": "private"}, headers=HTMX)
     assert not Run.objects.visible_to(alice).exists()
     client.post(address, {"to": "team"})
     assert Run.objects.visible_to(alice).get().rating == 4

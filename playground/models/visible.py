@@ -12,6 +12,16 @@ class Visibility(models.TextChoices):
     TEAM = "team"
     PRIVATE = "private"
 
+    @property
+    def other(self) -> "Visibility":
+        return Visibility.PRIVATE if self is Visibility.TEAM else Visibility.TEAM
+
+    def said(self, what: str = "it") -> str:
+        """Once it is so."""
+        return (
+            f"The team sees {what} now." if self is Visibility.TEAM else f"Only you see {what} now."
+        )
+
 
 class VisibleQuerySet(models.QuerySet[Any]):
     """Rows with team, author, visibility and deleted_at."""

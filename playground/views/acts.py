@@ -23,7 +23,6 @@ from playground.views import Request
 
 Fields = dict[str, Any]
 SEVERAL = "This row has several runs. Unfold it (F, or “Show each run” in its menu) to rate one."
-OTHER = {Visibility.TEAM: Visibility.PRIVATE, Visibility.PRIVATE: Visibility.TEAM}
 
 
 class Refused(Exception):
@@ -148,18 +147,17 @@ def visibility(target: Target) -> Done:
     before = dict(found.order_by("pk").values_list("pk", "visibility"))
     if not before:
         raise Refused("Only who started a run can hide or show it.")
-    wanted = target.posted("value") or str(OTHER[Visibility(next(iter(before.values())))])
-    if wanted not in Visibility.values:
+    typed = target.posted("value") or Visibility(next(iter(before.values()))).other
+    if typed not in Visibility.values:
         raise Http404
+    wanted = Visibility(typed)
     Comparison.objects.move(list(before), visibility=wanted)
     changed = [pk for pk, was in before.items() if was != wanted]
-    undo = {"do": "visibility", "row": wholes(changed), "value": str(OTHER[Visibility(wanted)])}
-    said = "The team sees it now" if wanted == "team" else "Only you see it now"
-    if len(target.rows) > 1:
-        many = f"{len(before):,} comparison{'' if len(before) == 1 else 's'}"
-        said = f"The team sees {many} now" if wanted == "team" else f"Only you see {many} now"
+    undo = {"do": "visibility", "row": wholes(changed), "value": wanted.other.value}
+    many = f"{len(before):,} comparison{'' if len(before) == 1 else 's'}"
+    said = wanted.said(many if len(target.rows) > 1 else "it")
     left = len(target.comparisons) - len(before)
-    return Done(f"{said}.{_left(left, 'to hide or show')}", [undo] if changed else [])
+    return Done(f"{said}{_left(left, 'to hide or show')}", [undo] if changed else [])
 
 
 def trash(target: Target) -> Done:

@@ -19,16 +19,22 @@ SHOWN = 200  # comparisons of the trash on its page
 
 @require_POST
 def visibility(request: Request, pk: int) -> HttpResponse:
-    """`to`: "team" or "private". By the author only."""
+    """`to`: "team" or "private". By the author only. The answer carries the way back, but not that
+    of an undo (`undo`)."""
     own = Comparison.objects.visible_to(request.user).filter(author=request.user)
     found: Comparison = get_object_or_404(own, pk=pk)
-    wanted = request.POST.get("to", "")
-    if wanted not in Visibility.values:
+    if request.POST.get("to", "") not in Visibility.values:
         raise Http404
+    wanted = Visibility(request.POST["to"])
     found.show_to(wanted)
     if not request.htmx:
         return redirect(found)
-    return render(request, "trash/_lock.html", {"comparison": found, "swapped": True})
+    response = render(request, "trash/_lock.html", {"comparison": found})
+    if "undo" not in request.POST:
+        fields = {"to": wanted.other.value, "undo": "1"}
+        undo = {"text": wanted.said(), "url": request.path, "fields": fields, "shown": f"lock-{pk}"}
+        response["HX-Trigger"] = json.dumps({"undoable": undo})
+    return response
 
 
 def _managed(request: Request, pk: int, *, trashed: bool) -> Comparison:

@@ -32,6 +32,11 @@
     if (done) event.preventDefault();
   });
 
+  /* Who comes by the link of the comments comes to write one, and single keys would do something
+     else. On glass a focus would bring up the keys. */
+  const commenting = () => { if (location.hash === "#comments" && matchMedia("(hover: hover)").matches) focus(document.getElementById("comment-new")); };
+  window.addEventListener("load", () => requestAnimationFrame(commenting)); // the browser goes to the place first, and takes the focus away
+
   /* After a label was added, the next one can be typed. */
   document.addEventListener("htmx:afterRequest", (event) => {
     if (!event.detail.elt?.matches?.(".labels__add") || !event.detail.successful) return;

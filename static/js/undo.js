@@ -1,12 +1,19 @@
 /* What can be taken back says so in a toast for ten seconds, also on the page that comes next. The
-   server's answer carries {text, url} in the event `undoable`. */
+   server's answer carries {text, url} in the event `undoable`, and where the answer to the undo takes
+   the place of an element, its id as `shown`; `fields` are posted. */
 (() => {
   const playground = window.playground;
   const KEY = "undoable";
-  const offer = ({ text, url }) => playground.toast(text, async () => {
-    const answer = await playground.post(url, {}).catch(() => null);
-    if (!answer?.ok) { playground.failed("undo", "That could not be undone. Look into the trash."); return; }
+  const offer = ({ text, url, fields = {}, shown }) => playground.toast(text, async () => {
+    const answer = await playground.post(url, fields).catch(() => null);
+    if (!answer?.ok) { playground.failed("undo", `That could not be undone.${shown ? "" : " Look into the trash."}`); return; }
     playground.worked("undo");
+    if (shown) {
+      const there = document.getElementById(shown);
+      if (there) htmx.swap(there, await answer.text(), { swapStyle: "outerHTML" }, { eventInfo: { target: there } });
+      playground.announce(`Undone: ${text}`);
+      return;
+    }
     const undone = new CustomEvent("undone", { cancelable: true, detail: { html: await answer.text() } });
     if (document.dispatchEvent(undone)) location.reload();
   });

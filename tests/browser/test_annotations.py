@@ -71,6 +71,35 @@ def test_a_run_is_starred_rated_labelled_and_commented_by_keyboard(
     expect(page.locator(".comment__text")).to_have_count(1)
 
 
+def test_who_comes_by_the_link_of_the_comments_can_write_one(
+    open_page: Open, server: Server, fake: FakeProvider
+) -> None:
+    page = open_page()
+    page.goto(server.url)
+    column = run(page, "Talk about me")
+    finished(column)
+    column.get_by_role("link", name="0 comments on column A").click()
+    expect(page.get_by_label("Add a comment")).to_be_focused()
+    page.keyboard.type("very even")
+    expect(page.get_by_label("Add a comment")).to_have_value("very even")
+    page.goto(page.url.partition("#")[0])
+    expect(page.locator("body")).to_be_focused()
+
+
+def test_who_sees_it_is_said_beside_the_form_too(
+    open_page: Open, server: Server, fake: FakeProvider
+) -> None:
+    page = open_page()
+    page.goto(server.url)
+    column = run(page, "Hide me here")
+    finished(column)
+    column.locator(".col__body").focus()
+    page.keyboard.press("v")
+    expect(page.locator(".toast")).to_contain_text("Only you see it now.")
+    page.keyboard.press("u")
+    expect(page.get_by_role("button", name="The team sees it; make it private")).to_be_visible()
+
+
 def test_a_comment_is_edited_and_deleted_by_its_author(
     open_page: Open, server: Server, fake: FakeProvider
 ) -> None:
@@ -105,7 +134,14 @@ def test_one_key_hides_a_run_and_shows_it_again(
     page.goto(finished_run(page, server, "Hide me"))
     page.keyboard.press("v")
     expect(page.get_by_role("button", name="Private; show it to the team")).to_be_visible()
+    expect(page.locator(".toast")).to_contain_text("Only you see it now.")
+    page.keyboard.press("u")
+    expect(page.get_by_role("button", name="The team sees it; make it private")).to_be_visible()
+    expect(page.locator(".toast")).to_have_count(0)
+    page.keyboard.press("v")
+    expect(page.get_by_role("button", name="Private; show it to the team")).to_be_visible()
     page.reload()
+    expect(page.locator(".toast")).to_have_count(0)
     page.get_by_role("button", name="Private; show it to the team").click()
     expect(page.get_by_role("button", name="The team sees it; make it private")).to_be_visible()
 
