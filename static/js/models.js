@@ -3,6 +3,15 @@
 (() => {
   const playground = (window.playground = window.playground || {});
 
+  /* A press that leaves the field may be meant for what a new line would move away: first it has its click. */
+  let pressed = false;
+  document.addEventListener("pointerdown", () => { pressed = true; }, true);
+  ["pointerup", "pointercancel"].forEach((name) => document.addEventListener(name, () => { pressed = false; }, true));
+  const released = () => new Promise((go) => {
+    const soon = () => setTimeout(go, 100);
+    if (pressed) document.addEventListener("pointerup", soon, { once: true }); else soon();
+  });
+
   /* `host`: connectionOf(column), changed(). */
   playground.modelLists = (host) => {
     const listed = new Map(); // {connection id: promise of {models} or {error}}
@@ -39,7 +48,7 @@
     const doubt = async (element, column) => {
       const connection = host.connectionOf(column), wanted = () => (column.model || "").trim(), model = wanted();
       if (!connection || !model) { note(element, ""); return; }
-      const { error, models = [] } = await ask(connection);
+      const [{ error, models = [] }] = await Promise.all([ask(connection), released()]);
       if (host.connectionOf(column) !== connection || wanted() !== model || !element.isConnected) return;
       if (error || !models.length) return;
       note(element, models.includes(model) ? "" : `“${model}” is not in the list of models of ${connection.name}.`);

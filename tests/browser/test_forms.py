@@ -589,6 +589,19 @@ def test_a_refusal_that_names_a_parameter_is_shown_at_its_field(
     expect(page.locator('[data-path="max_tokens"] [data-memory]')).to_contain_text(words_of)
 
 
+def test_a_press_that_leaves_the_model_has_its_click_before_anything_is_said(page: Page) -> None:
+    """A line that appears between press and release would move what is pressed."""
+    note, private = page.locator("[data-column-note]"), page.get_by_text("Private", exact=True)
+    page.locator("[data-model]").fill("fake-2")
+    private.hover()
+    page.mouse.down()
+    page.wait_for_timeout(500)
+    expect(note).to_be_hidden()
+    page.mouse.up()
+    expect(page.get_by_role("radio", name="Private")).to_be_checked()
+    expect(note).to_contain_text("is not in the list")
+
+
 def test_a_typed_model_that_is_not_listed_is_said_at_its_column(page: Page) -> None:
     model, note = page.locator("[data-model]"), page.locator("[data-column-note]")
     model.fill("fake-1")
