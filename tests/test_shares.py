@@ -191,6 +191,12 @@ def test_owners_list_and_revoke_the_teams_links(
     assert f"…{share.ending}" not in client.get("/shares/").text
 
 
+def test_tokens_that_nobody_counted_are_a_dash(client: Client, author: Client, run: Run) -> None:
+    Run.objects.update(prompt_tokens=None, completion_tokens=None)
+    page = client.get("/" + link(author, run)).text
+    assert "<dt>Tokens in / out</dt><dd>–</dd>" in page
+
+
 def test_a_reader_copies_it_into_an_own_draft(
     client: Client, author: Client, run: Run, charlie: User
 ) -> None:

@@ -459,3 +459,14 @@ def test_a_row_of_the_trash_leads_to_the_trash(alice: User) -> None:
     assert f'href="/runs/{run.pk}/"' not in html
     assert 'data-act="restore"' in html
     assert 'data-act="trash"' not in html
+
+
+def test_where_nothing_is_found_it_says_where_words_are_looked_for(
+    client: Client, alice: User
+) -> None:
+    make_run(alice, "A prompt", "An output")
+    client.force_login(alice)
+    said = "Words are looked for in prompts, outputs and tool calls"
+    for search, told in (("zebra", True), ("label:zebra", False), ("output", False)):
+        page = client.get("/history/", {"q": search}).content.decode()
+        assert (said in page) is told

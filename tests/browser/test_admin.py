@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests.fake_provider import FakeProvider, Received, Reply, error_reply, json_reply
 from tests.server import Server
@@ -150,3 +150,36 @@ def test_who_is_no_admin_is_told_so(server: Server, open_page: Callable[..., Pag
     expect(page.get_by_role("heading", name="Only for admins")).to_be_visible()
     page.get_by_role("link", name="Back to the playground").click()
     expect(page).to_have_url(f"{server.url}/")
+
+
+def box(found: Locator) -> dict[str, float]:
+    place = found.bounding_box()
+    assert place
+    return dict(place)
+
+
+def middle_of(found: Locator) -> float:
+    place = box(found)
+    return place["y"] + place["height"] / 2
+
+
+def test_fields_and_marks_stand_in_their_lines(
+    server: Server, open_page: Callable[..., Page], fake: FakeProvider
+) -> None:
+    page = open_page()
+    page.goto(f"{server.url}/admin/playground/connection/add/")
+    edge = box(page.get_by_label("Name:", exact=True))["x"]
+    for name in ("Every team may use it", "In use"):
+        assert box(page.get_by_label(name, exact=True))["x"] == pytest.approx(edge, abs=0.5)
+    assert box(page.locator("#id_teams input").first)["x"] == pytest.approx(edge, abs=0.5)
+    mark = page.locator(".tabular thead img.help").first
+    head = page.locator(".tabular thead th:has(img.help)").first
+    assert abs(middle_of(mark) - middle_of(head)) < 4
+    # Where the list of connections goes on to the side, it is in shade there.
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.goto(f"{server.url}/admin/playground/connection/")
+    listed = page.locator(".results")
+    assert listed.evaluate("each => each.scrollWidth > each.clientWidth")
+    assert "local, local, scroll, scroll" in listed.evaluate(
+        "each => getComputedStyle(each).backgroundAttachment"
+    )

@@ -157,6 +157,10 @@ Queue.objects.begin(anna.membership(), "Said", [run.pk for run in runs])
     page.goto(f"{server.url}/review/queues/{queue['id']}/")
     cursor, pane, field = (page.locator(c) for c in (".item[data-cursor]", "#pane", "#comment-new"))
     expect(pane).to_contain_text("Said output 0")
+    bar, content = page.locator(".pads").bounding_box(), page.locator(".queue").bounding_box()
+    assert bar
+    assert content
+    assert (bar["x"], bar["width"]) == (content["x"], content["width"])
     field.fill("of the first")
     page.get_by_role("button", name="Rate 4").click()  # the next one would take the comment
     expect(page.locator("#announce")).to_contain_text("Your comment is not sent yet")
