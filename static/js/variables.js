@@ -29,12 +29,15 @@
     const used = () => namesIn(textsOf(host.document()).filter((text) => typeof text === "string"));
 
     const grow = (box) => { box.style.setProperty("height", "auto"); box.style.setProperty("height", `${box.scrollHeight}px`); };
+    /* Also where its width changes: beside a word such as “not in the prompt”, or once it is shown. */
+    const fitted = new ResizeObserver((seen) => requestAnimationFrame(() => seen.forEach(({ target }) => grow(target))));
     const build = (name) => {
       const element = template.cloneNode(true), box = element.querySelector("textarea");
       element.dataset.variable = name;
       element.querySelector("[data-name]").textContent = `{{${name}}}`;
       box.setAttribute("aria-label", `Value of ${name}`);
       box.value = boxes()[name] || "";
+      fitted.observe(box);
       element.querySelector("[data-forget]").setAttribute("aria-label", `Forget ${name}`);
       return element;
     };
@@ -58,7 +61,6 @@
         const focused = document.activeElement;
         list.replaceChildren(...names.map((name) => before.get(name) || build(name)));
         if (list.contains(focused)) focused.focus();
-        list.querySelectorAll("textarea").forEach(grow);
       }
       [...list.children].forEach((element) => say(element, names, wanted));
       list.hidden = !names.length;

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.steps import finished, run
+from tests.browser.steps import finished, number, run
 from tests.fake_provider import FakeProvider, words
 from tests.server import Server
 
@@ -92,3 +92,44 @@ def test_what_is_chosen_is_told_apart_in_the_colours_of_the_system(
     for ring in (".prompt", ".range >> nth=0"):
         page.locator(ring).focus()
         expect(page.locator(ring)).to_have_css("outline-style", "solid")
+
+
+CUT = """() => [...document.querySelectorAll("[data-variable] textarea")].filter(
+  (box) => box.scrollHeight > box.clientHeight).map((box) => box.getAttribute("aria-label"))"""
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_boxes_of_variables_show_whole_lines(
+    fake: FakeProvider, server: Server, open_page: OpenPage, width: int
+) -> None:
+    page = open_page(width, 844)
+    page.goto(server.url)
+    prompt = page.locator("#prompt")
+    prompt.fill("{{city}} {{time}}")
+    page.get_by_label("Value of city").fill("Paris\nRome")
+    page.get_by_label("Value of time").fill("at a time of the day that is long to tell\nat noon")
+    prompt.fill("{{city}}")
+    expect(page.locator("[data-var=unused]")).to_be_visible()
+    page.wait_for_function(f"!({CUT})().length")
+    expect(page.locator("[data-draft-state]")).to_contain_text("Saved")
+    page.reload()
+    expect(page.get_by_label("Value of city")).to_be_visible()
+    page.wait_for_function(f"!({CUT})().length")
+
+
+def test_a_setting_of_a_column_leaves_its_connection_the_room_on_a_phone(
+    fake: FakeProvider, server: Server, open_page: OpenPage
+) -> None:
+    page = open_page(390, 844)
+    page.goto(server.url)
+    page.locator("[data-add-column]").click()
+    page.locator("[data-column] [data-pick]").last.click()
+    number(page, "temperature", "1.4")
+    first, second = (page.locator("[data-connection]").nth(at).bounding_box() for at in (0, 1))
+    assert first
+    assert second
+    assert first["width"] == second["width"]
+    bar, card = (page.locator(each).bounding_box() for each in (".runbutton", ".composer"))
+    assert bar
+    assert card
+    assert bar["x"] + bar["width"] == card["x"] + card["width"]
