@@ -54,6 +54,7 @@ SETS: dict[str, tuple[str, ...]] = {
         "js/refused.js",
         "js/sending.js",
         "js/taken.js",
+        "js/takenback.js",
         "js/composekeys.js",
         "js/compose.js",
         "js/dropped.js",

@@ -11,6 +11,7 @@
   const plural = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
 
   const memories = read("memories");
+  const undo = playground.takenBack({ document: () => doc, put: (found) => put(found) });
 
   /* --- Panel and columns share the document --- */
   const views = () => doc.columns.map((column, position) => {
@@ -45,7 +46,7 @@
     choose: (positions) => panel.setScope(positions),
     run: (position) => sending.runColumn(position),
     use: (position) => taking.column(position),
-    undo: (text, before) => undo(text, before),
+    undo,
     settled: () => settled(),
     memory: (column) => ((memories[column.connection] || {})[(column.model || "").trim()] || {}).model,
     changed,
@@ -132,7 +133,7 @@
     shown.hidden = !count;
   };
 
-  const edited = () => { sending.edited(); doubt(); refused.forgive(); if (drafts) drafts.touch(); };
+  const edited = () => { undo.withdraw(); sending.edited(); doubt(); refused.forgive(); if (drafts) drafts.touch(); };
   /* The input itself has changed: its variables may be others now. */
   const reread = () => { variables.refresh(); showPlan(); edited(); };
 
@@ -140,12 +141,11 @@
   const goTo = (path, positions) => { side.open(); panel.setScope(positions); panel.focus(path); };
   const view = () => { flush(); return sending.posted(); };
   playground.codeDialog({ posted: view, columns: views, column: () => panel.column() });
-  playground.pasteDialog({ document: () => { flush(); return doc; }, connection: () => doc.columns[0] && doc.columns[0].connection, put: (found) => { put(found); columns.doubt(0); } });
+  playground.pasteDialog({ document: () => { flush(); return doc; }, connection: () => doc.columns[0] && doc.columns[0].connection, put: (found) => { put(found); columns.doubt(0); }, undo });
   doubt = playground.doubts({ posted: () => sending.posted(), wanted: () => doc.columns.length && prompts.filled() && (doc.columns.length > 1 || doc.mode !== "text" || panel.touched() || doc.columns.some((column) => Object.keys(column.values).length)) });
 
   /* --- The table of all columns, presets --- */
   const snapshot = () => { flush(); return JSON.parse(JSON.stringify(doc)); };
-  const undo = (text, before) => playground.toast(text, () => { put(before); playground.announce("The form is as it was before."); });
   const taking = playground.taking({ document: () => doc, flush, snapshot, put: (found) => put(found), undo });
   const settled = () => { panel.reload(); columns.refresh(); showPlan(); edited(); };
   playground.overview({

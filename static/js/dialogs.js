@@ -70,7 +70,7 @@
       showNotes(found.notes);
       box.value = "";
       dialog.close();
-      playground.toast("The form is filled from what you pasted.", () => { host.put(before); showNotes([]); playground.announce("The form is as it was before."); });
+      host.undo("The form is filled from what you pasted.", before, () => showNotes([]));
     });
     box.addEventListener("keydown", (event) => {
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !event.isComposing) { event.preventDefault(); form.requestSubmit(); }

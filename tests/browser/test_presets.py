@@ -440,6 +440,26 @@ def test_new_keeps_the_settings_and_start_over_keeps_nothing(page: Page, server:
     expect(prompt(page)).to_have_value("Told before")
 
 
+def test_undo_goes_once_the_form_is_changed(page: Page) -> None:
+    toast = page.locator(".toast")
+    prompt(page).fill("Not to be lost")
+    saved(page, "Not to be lost")
+    page.get_by_role("button", name="New").click()
+    expect(toast).to_contain_text("The prompt is empty")
+    prompt(page).press_sequentially("N")
+    expect(toast).to_have_count(0)
+    page.get_by_role("button", name="New").click()
+    expect(toast).to_contain_text("The prompt is empty")
+    page.keyboard.press("Alt+c")
+    expect(toast).to_have_count(0)
+    page.get_by_role("button", name="Paste a request").click()
+    page.locator("#paste-text").fill('{"model": "m", "prompt": "Pasted", "seed": 3}')
+    page.locator("#paste-text").press("Control+Enter")
+    expect(toast).to_contain_text("filled from what you pasted")
+    box(page, "seed").fill("4")
+    expect(toast).to_have_count(0)
+
+
 def test_an_empty_form_can_be_undone_and_is_kept_among_the_drafts(page: Page) -> None:
     prompt(page).fill("Not to be lost")
     saved(page, "Not to be lost")
