@@ -29,7 +29,7 @@ import time
 from collections import deque
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -204,6 +204,17 @@ def spoken(text: str, rate: float | None = None, prompt_tokens: int = 3) -> Repl
         pieces += [*([1 / rate] if rate else []), text_event(word)]
     end = [text_event("", 0, "stop"), _usage(prompt_tokens, len(words)), DONE]
     return Reply(pieces=[*pieces, *end])
+
+
+def by(model: str, reply: Reply) -> Reply:
+    """The reply as that model's own: a backend that answers with another one is warned of."""
+    name = f'\\1"{model}"'.encode()
+    pieces = [
+        each if isinstance(each, float) else re.sub(rb'("model":\s*)"[^"]*"', name, each)
+        for each in reply.pieces  # type: ignore[union-attr]
+    ]
+    headers = {each: reply.headers[each] for each in reply.headers if each != "content-length"}
+    return replace(reply, headers=headers, pieces=pieces)
 
 
 def words(

@@ -8,7 +8,6 @@ every picture's page is checked too and what breaks a rule is printed.
 """
 
 import argparse
-import dataclasses
 import re
 import sys
 import tempfile
@@ -29,6 +28,7 @@ from tests.fake_provider import (
     FakeProvider,
     Received,
     Reply,
+    by,
     error_reply,
     json_reply,
     spoken,
@@ -711,17 +711,6 @@ def entry(rate: float, times: int) -> Reply:
     return spoken(ENTRY * times, rate, prompt_tokens=58)
 
 
-def by(model: str, reply: Reply) -> Reply:
-    """The reply as that model's own: a backend that answers with another one is warned of."""
-    name = f'\\1"{model}"'.encode()
-    pieces = [
-        each if isinstance(each, float) else re.sub(rb'("model":\s*)"[^"]*"', name, each)
-        for each in reply.pieces  # type: ignore[union-attr]
-    ]
-    headers = {each: reply.headers[each] for each in reply.headers if each != "content-length"}
-    return dataclasses.replace(reply, headers=headers, pieces=pieces)
-
-
 def tokenized(request: Received) -> Reply:
     words = re.findall(r"\s*\S+|\s+", request.json["content"])
     return json_reply({"tokens": [{"id": 500 + len(word), "piece": word} for word in words]})
@@ -811,7 +800,6 @@ def four() -> Reply:
 
 def backends(works: FakeProvider, broken: FakeProvider) -> None:
     """What each model of the pictures writes, and one backend that refuses everything."""
-    works.models = ["field-guide-7b", "field-guide-1b"]
     works.reply_with(
         lambda request: by(
             request.json["model"],
@@ -826,9 +814,11 @@ def backends(works: FakeProvider, broken: FakeProvider) -> None:
         works.on(name, by(name, transcript(recorded)))
     works.on("writer", by("writer", guide(GUIDE)))
     works.on("steady", by("steady", entry(40.0, 2)))
-    works.on("halting", halting())
+    works.on("halting", by("halting", halting()))
     other = GUIDE.replace("vivid", "bright").replace("Often gone", "It is gone")
     works.on("writer-2", by("writer-2", guide(other)))
+    own = ["writer", "writer-2", "steady", "halting", "tool-caller", "matrix", *PROBABLE]
+    works.models = ["field-guide-7b", "field-guide-1b", *sweeps.MODELS, *own]
     refusal = "body.temperature: ensure this value is less than or equal to 1"
     broken.reply_with(error_reply(422, {"detail": [{"loc": ["body"], "msg": refusal}]}))
 

@@ -9,7 +9,7 @@ from typing import Any
 from playwright.sync_api import Page, expect
 
 from tests.browser.steps import number, parameter, parameters
-from tests.fake_provider import CREATED, FakeProvider, Received, Reply, json_reply, spoken
+from tests.fake_provider import CREATED, FakeProvider, Received, Reply, by, json_reply, spoken
 
 ROWS = """text,label
 "The kingfisher was there at dawn, and I was glad",joy
@@ -21,6 +21,7 @@ SAID = (
     " A small, bright bird that waits above the water and dives for fish.",
     " A small bird of rivers; look for a flash of blue close to the surface.",
 )
+MODELS = ["sweeper", "classifier"]
 FEELINGS = {"joy": (0.83, 0.09, 0.05), "loss": (0.07, 0.81, 0.08), "tired": (0.12, 0.3, 0.55)}
 
 
@@ -30,7 +31,7 @@ def swept(request: Received) -> Reply:
     heat = float(body.get("temperature", 1)) + float(body.get("top_p", 1))
     order = sum(map(ord, str(id(request)))) % 10
     text = SAID[min(2, int(heat * order / 8))]
-    return spoken(text, 30, prompt_tokens=9)
+    return by("sweeper", spoken(text, 30, prompt_tokens=9))
 
 
 def classified(request: Received) -> Reply:
