@@ -267,6 +267,18 @@ def test_what_has_no_row_goes_into_the_extra_body() -> None:
     assert notes == ["Without a field of their own, in the extra body: min_q, repetition_penalty."]
 
 
+def test_a_wrong_value_is_not_said_to_have_no_field() -> None:
+    asked = {"temperature": "hot", "max_tokens": -5, "top_p": "0.5, 1", "foo": 1}
+    found, extra, notes = values(asked)
+    assert found == {"temperature": "hot", "max_tokens": "-5"}
+    assert json.loads(extra) == {"top_p": "0.5, 1", "foo": 1}
+    assert notes == [
+        "temperature: “hot” is not a number. It stands in its field; correct it there.",
+        "Without a field of their own, in the extra body: foo.",
+        "With values that their fields do not take, in the extra body: top_p.",
+    ]
+
+
 @pytest.mark.parametrize(
     "body",
     [

@@ -21,6 +21,7 @@ OURS = re.compile(  # what a browser and curl say of themselves, or the connecti
     "|cache-control|dnt|te|expect|transfer-encoding|upgrade.*|proxy-.*",
     re.I,
 )
+WORD = re.compile(r"[A-Za-z]+")
 MESSAGE_PARTS = ("role", "content", "name", "tool_calls", "tool_call_id")
 KEYS_STAY = "Keys are never taken over: the connection's own key is used."
 
@@ -133,13 +134,20 @@ def _read_values(body: Mapping[str, Any], api: Api, pasted: Pasted) -> None:
     extra: dict[str, Any] = {}
     for name, value in body.items():
         found = _values(name, value, rows, pasted.notes)
+        if found is None and name in rows:
+            found = _wrong(*rows[name], value, pasted.notes)
         if found is None:
             extra[name] = value
         else:
             values |= found
-    if extra:
-        named = ", ".join(extra)
+    if others := [name for name in extra if name not in rows]:
+        named = ", ".join(others)
         pasted.notes.append(f"Without a field of their own, in the extra body: {named}.")
+    if unfit := [name for name in extra if name in rows]:
+        named = ", ".join(unfit)
+        pasted.notes.append(
+            f"With values that their fields do not take, in the extra body: {named}."
+        )
     pasted.changes |= {"values": values, "extra": Json("object").text(extra) if extra else ""}
 
 
@@ -165,6 +173,19 @@ def _values(
             return None
         found |= values
     return found
+
+
+def _wrong(path: str, support: Support, value: Any, notes: list[str]) -> dict[str, Any] | None:
+    """A word where a number belongs stands in the field, which says so when it is run.
+
+    Other texts may be a list of values there, or a number that was sent as text.
+    """
+    if support.kind.widget != "number" or not isinstance(value, str) or not WORD.fullmatch(value):
+        return None
+    notes.append(
+        f"{path}: “{value[:40]}” is not a number. It stands in its field; correct it there."
+    )
+    return {path: value}
 
 
 def _raw(kind: Kind, value: Any) -> Any:
