@@ -18,9 +18,11 @@
       const cells = columns.map(of).filter(Boolean);
       // A run that failed or was stopped is no faster than one that came to its end.
       const rivals = columns.filter((column) => column.dataset.status === "completed").map(of).filter((cell) => cell && cell.dataset.value !== undefined);
-      const values = rivals.map((cell) => Number(cell.dataset.value) * ("more" in cell.dataset ? -1 : 1));
-      const best = Math.min(...values), differ = new Set(values).size > 1;
-      cells.forEach((cell) => { const at = rivals.indexOf(cell); if (done && differ && at >= 0 && values[at] === best) put(cell); else clear(cell); });
+      // What looks the same is the same: nobody sees the digits behind.
+      const value = (cell) => Number(cell.dataset.value) * ("more" in cell.dataset ? -1 : 1), shown = (cell) => cell.firstChild.textContent;
+      const best = rivals.reduce((one, other) => (one && value(one) <= value(other) ? one : other), null);
+      const differ = new Set(rivals.map(shown)).size > 1;
+      cells.forEach((cell) => { if (done && differ && rivals.includes(cell) && shown(cell) === shown(best)) put(cell); else clear(cell); });
     });
   };
   document.addEventListener("htmx:afterSettle", look);

@@ -318,6 +318,26 @@ def test_the_best_of_each_metric_is_marked_when_all_are_done(
     clean(page)
 
 
+def test_figures_that_look_alike_have_no_best(
+    page: Page, fake: FakeProvider, server: Server
+) -> None:
+    found = columns(page, server, {"model": "m"}, {"model": "m"})
+    total = page.locator("[data-metric=total]")
+
+    def took(position: int, ms: float) -> None:
+        run_id = found.nth(position).get_attribute("data-run")
+        sql = "UPDATE playground_run SET total_ms = ? WHERE id = ? RETURNING id"
+        server.rows(sql, ms, int(run_id or 0))
+
+    took(0, 32_410)
+    took(1, 32_440)
+    page.reload()
+    expect(total).to_have_text(["32.4 s", "32.4 s"])
+    took(1, 33_440)
+    page.reload()
+    expect(total).to_have_text(["32.4 s, best", "33.4 s"])
+
+
 def test_the_context_that_is_left_counts_max_tokens(page: Page, fake: FakeProvider) -> None:
     row = {"id": 1, "piece": "Hi"}
     fake.on_path("/tokenize", json_reply({"tokens": [row, row, row]}))
