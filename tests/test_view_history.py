@@ -470,3 +470,11 @@ def test_where_nothing_is_found_it_says_where_words_are_looked_for(
     for search, told in (("zebra", True), ("label:zebra", False), ("output", False)):
         page = client.get("/history/", {"q": search}).content.decode()
         assert (said in page) is told
+
+
+def test_a_list_without_rows_offers_nothing_for_rows(alice: User) -> None:
+    client = browser(alice)
+    assert "Triage" not in page(client)
+    make_run(alice)
+    assert "Triage" in page(client)
+    assert "Triage" not in page(client, q="nosuchword")
