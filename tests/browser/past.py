@@ -28,7 +28,7 @@ def needed(server: Server, table: str) -> dict[str, Any]:
     """Something empty for each column that has to have a value: a new one changes nothing here."""
     columns = server.rows(f"SELECT * FROM pragma_table_info('playground_{table}')")
     return {
-        each["name"]: "" if each["type"].startswith(("varchar", "text")) else 0
+        each["name"]: "" if each["type"].lower().startswith(("varchar", "text")) else 0
         for each in columns
         if each["notnull"] and not each["pk"]
     }
