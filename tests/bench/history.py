@@ -29,6 +29,7 @@ SEARCHES = {
     "rare word": [{"q": RARE}],
     "common word": [{"q": COMMON}, {"q": "w2"}, {"q": "w3"}],
     "words between": [{"q": word} for word in ("bara", "gogo", "fafa", "mimi")],
+    "beginning of a word": [{"q": word} for word in ("bar", "gog", "fam")],
     "two words": [{"q": "w1 w2"}, {"q": "w4 bara"}],
     "quoted text": [{"q": '"w1 w2"'}, {"q": '"w2 w1 w1"'}],
     "word and filter": [{"q": f"{COMMON} status:failed"}, {"q": f"w5 model:{MODELS[0]}"}],
