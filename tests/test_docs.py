@@ -41,7 +41,7 @@ def test_the_pictures_of_the_documents_are_light_and_each_is_shown() -> None:
     there = {path.resolve() for path in ROOT.glob("docs/pictures/*")}
     assert shown == there == {FOLDER / f"{name}.png" for name in PICTURES}
     sizes = [path.stat().st_size for path in there]
-    assert max(sizes) <= 220_000
+    assert max(sizes) <= 200_000
     assert sum(sizes) <= 1_500_000
 
 
