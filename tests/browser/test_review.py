@@ -140,21 +140,27 @@ def first_row_is_marked(page: Page, server: Server) -> None:
     assert server.rows(private) == [{"visibility": "team"}]
 
 
+def in_queue(as_person: Callable[..., Page], server: Server, name: str, count: int) -> Page:
+    """Anna in a queue of her runs: “Said prompt 0” with “Said output 0”, and so on."""
+    prepare(
+        server,
+        f"""
+from playground.models import Queue
+anna = person("anna")
+runs = [make_run(anna, f"{name} prompt {{n}}", f"{name} output {{n}}") for n in range({count})]
+Queue.objects.begin(anna.membership(), "{name}", [run.pk for run in runs])
+""",
+    )
+    [queue] = server.rows("SELECT id FROM playground_queue WHERE name = ?", name)
+    page = as_person("anna")
+    page.goto(f"{server.url}/review/queues/{queue['id']}/")
+    return page
+
+
 def test_a_comment_stays_with_the_run_for_which_it_was_begun(
     as_person: Callable[..., Page], server: Server
 ) -> None:
-    prepare(
-        server,
-        """
-from playground.models import Queue
-anna = person("anna")
-runs = [make_run(anna, f"Said prompt {n}", f"Said output {n}") for n in range(4)]
-Queue.objects.begin(anna.membership(), "Said", [run.pk for run in runs])
-""",
-    )
-    [queue] = server.rows("SELECT id FROM playground_queue WHERE name = 'Said'")
-    page = as_person("anna")
-    page.goto(f"{server.url}/review/queues/{queue['id']}/")
+    page = in_queue(as_person, server, "Said", 4)
     cursor, pane, field = (page.locator(c) for c in (".item[data-cursor]", "#pane", "#comment-new"))
     expect(pane).to_contain_text("Said output 0")
     bar, content = page.locator(".pads").bounding_box(), page.locator(".queue").bounding_box()
@@ -200,18 +206,7 @@ Queue.objects.begin(anna.membership(), "Said", [run.pk for run in runs])
 def test_every_key_of_the_queue_does_its_work_and_none_while_typing(
     as_person: Callable[..., Page], server: Server
 ) -> None:
-    prepare(
-        server,
-        """
-from playground.models import Queue
-anna = person("anna")
-runs = [make_run(anna, f"Key prompt {n}", f"Key output {n}") for n in range(3)]
-Queue.objects.begin(anna.membership(), "Keys", [run.pk for run in runs])
-""",
-    )
-    [queue] = server.rows("SELECT id FROM playground_queue WHERE name = 'Keys'")
-    page = as_person("anna")
-    page.goto(f"{server.url}/review/queues/{queue['id']}/")
+    page = in_queue(as_person, server, "Key", 3)
     cursor = page.locator(".item[data-cursor]")
     expect(cursor).to_contain_text("Key prompt 0")
     page.keyboard.press("j")
