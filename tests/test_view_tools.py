@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import AsyncClient, Client
+from django.utils.html import escape
 
 from playground.models import Connection, User
 from playground.runner import Runner
@@ -79,6 +80,18 @@ def test_a_paste_fills_the_form_and_finds_the_connection(
     assert "repetition_penalty" in changes["values"]
     assert "odd" in changes["extra"]
     assert "sk-secret-key" not in json.dumps(answer)
+
+
+def test_a_pasted_value_is_said_to_be_wrong_as_its_field_will_say_it(
+    client: Client, alice: User, connection: Connection
+) -> None:
+    client.force_login(alice)
+    text = '{"prompt": "Hi", "temperature": "hot", "seed": 3}'
+    wrong = client.post("/paste/", {"text": text, "connection": connection.pk}).json()["wrong"]
+    assert list(wrong) == ["temperature"]
+    values = {"temperature": "hot"}
+    page = client.post("/comparisons/", {"document": form(connection, values=values)})
+    assert escape(wrong["temperature"]) in page.content.decode()
 
 
 def test_a_paste_that_is_none_is_told(client: Client, alice: User) -> None:

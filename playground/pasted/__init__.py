@@ -36,6 +36,7 @@ class Pasted:
 
     changes: dict[str, Any]
     notes: list[str] = field(default_factory=list)
+    wrong: dict[str, str] = field(default_factory=dict)  # path: what its field will say of the value
     base_url: str = ""  # "" where only a body was pasted; which connection has it, the caller finds
 
     @property
@@ -135,7 +136,7 @@ def _read_values(body: Mapping[str, Any], api: Api, pasted: Pasted) -> None:
     for name, value in body.items():
         found = _values(name, value, rows, pasted.notes)
         if found is None and name in rows:
-            found = _wrong(*rows[name], value, pasted.notes)
+            found = _wrong(*rows[name], value, pasted)
         if found is None:
             extra[name] = value
         else:
@@ -175,14 +176,18 @@ def _values(
     return found
 
 
-def _wrong(path: str, support: Support, value: Any, notes: list[str]) -> dict[str, Any] | None:
-    """A word where a number belongs stands in the field, which says so when it is run.
+def _wrong(path: str, support: Support, value: Any, pasted: Pasted) -> dict[str, Any] | None:
+    """A word where a number belongs stands in the field, which says so.
 
     Other texts may be a list of values there, or a number that was sent as text.
     """
     if support.kind.widget != "number" or not isinstance(value, str) or not WORD.fullmatch(value):
         return None
-    notes.append(
+    try:
+        support.kind.clean(value)
+    except ValueError as error:
+        pasted.wrong[path] = str(error)
+    pasted.notes.append(
         f"{path}: “{value[:40]}” is not a number. It stands in its field; correct it there."
     )
     return {path: value}

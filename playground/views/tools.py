@@ -102,7 +102,7 @@ def snippets_of(connection: Connection, asked: CompletionRequest) -> list[dict[s
 
 @require_POST
 def paste(request: Request) -> HttpResponse:
-    """A pasted curl command or JSON body as parts of the document: {"changes", "notes"}."""
+    """A pasted curl command or JSON body as parts of the document: {"changes", "notes", "wrong"}."""
     text = request.POST.get("text", "")
     membership = request.user.membership()
     connections = list(Connection.objects.usable_by(membership.team_id if membership else None))
@@ -115,7 +115,8 @@ def paste(request: Request) -> HttpResponse:
             pasted.changes["connection"] = found.pk
     except BadPaste as error:
         return JsonResponse({"error": str(error)}, status=422)
-    return JsonResponse({"changes": as_template(pasted.changes), "notes": pasted.notes})
+    changes = as_template(pasted.changes)
+    return JsonResponse({"changes": changes, "notes": pasted.notes, "wrong": pasted.wrong})
 
 
 def _with_origin(connections: list[Connection], base_url: str) -> Connection | None:

@@ -141,7 +141,7 @@
   const goTo = (path, positions) => { side.open(); panel.setScope(positions); panel.focus(path); };
   const view = () => { flush(); return sending.posted(); };
   playground.codeDialog({ posted: view, columns: views, column: () => panel.column() });
-  playground.pasteDialog({ document: () => { flush(); return doc; }, connection: () => doc.columns[0] && doc.columns[0].connection, put: (found) => { put(found); columns.doubt(0); }, undo });
+  playground.pasteDialog({ document: () => { flush(); return doc; }, connection: () => doc.columns[0] && doc.columns[0].connection, put: (found) => { put(found); columns.doubt(0); }, wrong: (path, sentence) => panel.showError(path, sentence), undo });
   doubt = playground.doubts({ posted: () => sending.posted(), wanted: () => doc.columns.length && prompts.filled() && (doc.columns.length > 1 || doc.mode !== "text" || panel.touched() || doc.columns.some((column) => Object.keys(column.values).length)) });
 
   /* --- The table of all columns, presets --- */

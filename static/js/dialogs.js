@@ -30,7 +30,7 @@
     document.addEventListener("htmx:afterSwap", (event) => { if (event.detail.target === body) playground.tabs(body); });
   };
 
-  /* `host`: document(), connection() → its id, put(document). */
+  /* `host`: document(), connection() → its id, put(document), wrong(path, sentence), undo. */
   playground.pasteDialog = (host) => {
     const dialog = document.getElementById("paste-dialog"), form = dialog.querySelector("form");
     const box = dialog.querySelector("textarea"), error = dialog.querySelector("[data-paste-error]"), apply = dialog.querySelector("[data-apply]");
@@ -67,6 +67,7 @@
       if (found.error) { say(found.error); return; }
       const before = JSON.parse(JSON.stringify(host.document()));
       host.put(merged(before, found.changes));
+      Object.entries(found.wrong).forEach(([path, sentence]) => host.wrong(path, sentence));
       showNotes(found.notes);
       box.value = "";
       dialog.close();

@@ -134,7 +134,7 @@
     return {
       refresh,
       /* Another document has been put into the form. */
-      reload: () => { rows.forEach((each) => showError(each, "")); adopt(); },
+      reload: () => { find.value = ""; rows.forEach((each) => showError(each, "")); adopt(); },
       /* What is still being typed becomes part of the document. */
       flush: () => editors.forEach((editor) => editor.flush()),
       setScope,

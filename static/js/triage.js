@@ -60,6 +60,7 @@
     const { row, ...rest } = fields;
     return htmx.ajax("POST", bar.dataset.bulk, { source: "#bulk", target: "#bulk-said", swap: "innerHTML", values: { ...rest, ...(selection.fields() || { rows: [].concat(row).join(",") }) } });
   };
+  const SHOWN = ["trash", "visibility"]; // changes what others see
   /* One after the other, so that an undo never overtakes what it takes back. */
   let line = Promise.resolve();
   const inTurn = (work) => { line = line.then(work, work); return line; };
@@ -70,7 +71,7 @@
       if (found.undo.length) { done.push(entry); keep(); }
       untoast?.(); // `u` takes back the last thing
       playground.announce(found.said);
-      if (fields.do === "trash") untoast = playground.toast(found.said, () => undo(entry));
+      if (SHOWN.includes(fields.do)) untoast = playground.toast(found.said, () => undo(entry));
       document.dispatchEvent(new CustomEvent("triage:done", { detail: { fields, said: found.said } }));
       htmx.trigger(document.body, "reviewed");
       return true;

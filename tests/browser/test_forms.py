@@ -457,6 +457,19 @@ def test_the_code_of_each_column_is_shown_and_the_keyboard_is_enough(page: Page)
     expect(page.get_by_role("button", name="View code")).to_be_focused()
 
 
+def test_a_pasted_value_that_is_wrong_is_red_at_once_and_until_it_is_corrected(page: Page) -> None:
+    page.get_by_role("searchbox", name="Find a parameter").fill("seed")
+    page.get_by_role("button", name="Paste a request").click()
+    page.locator("#paste-text").fill('{"prompt": "Hi", "temperature": "hot"}')
+    page.keyboard.press("Control+Enter")
+    row = parameter(page, "temperature")
+    expect(row.locator("[data-error]")).to_be_visible()  # also: the search does not hide it
+    expect(row.locator("[data-box]")).to_have_attribute("aria-invalid", "true")
+    row.locator("[data-box]").fill("0.4")
+    expect(row.locator("[data-error]")).to_be_hidden()
+    expect(row.locator("[data-box]")).not_to_have_attribute("aria-invalid", "true")
+
+
 def test_a_pasted_request_fills_the_form_and_undo_brings_the_draft_back(
     page: Page, fake: FakeProvider
 ) -> None:

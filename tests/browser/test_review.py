@@ -134,9 +134,11 @@ def first_row_is_marked(page: Page, server: Server) -> None:
     private = "SELECT visibility FROM playground_run WHERE prompt_preview = 'Key prompt 0'"
     page.keyboard.press("v")
     expect(page.locator("#announce")).to_contain_text("Only you see it now")
+    expect(page.locator(".toast")).to_contain_text("Only you see it now")
     assert server.rows(private) == [{"visibility": "private"}]
     page.keyboard.press("u")
     expect(page.locator("#announce")).to_contain_text("Undone")
+    expect(page.locator(".toast")).to_be_hidden()
     assert server.rows(private) == [{"visibility": "team"}]
 
 
