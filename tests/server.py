@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import sqlite3
@@ -12,12 +13,15 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
 import httpx
 import psycopg
 from psycopg.rows import dict_row
+
+from tests.environment import DATA
 
 ROOT = Path(__file__).resolve().parent.parent
 READY_SECONDS = 240
@@ -43,6 +47,20 @@ def document(*columns: dict[str, Any], prompt: str = "Hi", **changes: Any) -> di
         "force": False,
         **changes,
     }
+
+
+def started_before(folder: Path) -> Path:
+    """The folder, as the first start of a server leaves it: that takes seconds, a copy none."""
+    shutil.copytree(_first_start(), folder, dirs_exist_ok=True)
+    return folder
+
+
+@cache
+def _first_start() -> Path:
+    folder = DATA / "first-start"
+    done = Server(folder).manage("prepare")
+    assert done.returncode == 0, done.stderr
+    return folder
 
 
 @contextmanager

@@ -36,7 +36,7 @@ class Pasted:
 
     changes: dict[str, Any]
     notes: list[str] = field(default_factory=list)
-    wrong: dict[str, str] = field(default_factory=dict)  # path: what its field will say of the value
+    wrong: dict[str, str] = field(default_factory=dict)  # path: what its field says of the value
     base_url: str = ""  # "" where only a body was pasted; which connection has it, the caller finds
 
     @property

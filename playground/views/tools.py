@@ -102,7 +102,10 @@ def snippets_of(connection: Connection, asked: CompletionRequest) -> list[dict[s
 
 @require_POST
 def paste(request: Request) -> HttpResponse:
-    """A pasted curl command or JSON body as parts of the document: {"changes", "notes", "wrong"}."""
+    """A pasted curl command or JSON body as parts of the document: {"changes", "notes", "wrong"}.
+
+    `wrong`: {path: sentence} of values that their fields will not take.
+    """
     text = request.POST.get("text", "")
     membership = request.user.membership()
     connections = list(Connection.objects.usable_by(membership.team_id if membership else None))

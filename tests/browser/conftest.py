@@ -3,7 +3,6 @@
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import (
@@ -17,7 +16,7 @@ from playwright.sync_api import (
 )
 
 from tests.fake_provider import FakeProvider, words
-from tests.server import Server
+from tests.server import Server, started_before
 
 ARGUMENTS = [
     "--no-sandbox",
@@ -59,7 +58,7 @@ def browser(playwright: Playwright) -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with Server(Path(tmp_path_factory.mktemp("browser"))) as running:
+    with Server(started_before(tmp_path_factory.mktemp("browser"))) as running:
         yield running
 
 

@@ -1,13 +1,12 @@
 """What is left beside the run button, and the refusal in its place."""
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from tests.fake_provider import FakeProvider, words
-from tests.server import Server
+from tests.server import Server, started_before
 
 SETTINGS = """
 from playground.models import Connection, Limit, Price
@@ -20,7 +19,7 @@ Limit.objects.create(kind="rate", amount=60, connection=connection)
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with Server(Path(tmp_path_factory.mktemp("limits"))) as running:
+    with Server(started_before(tmp_path_factory.mktemp("limits"))) as running:
         yield running
 
 

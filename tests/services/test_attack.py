@@ -20,7 +20,7 @@ from websockets.asyncio.client import ClientConnection, connect
 
 from playground.hub import MALFORMED, SESSION_ENDED
 from tests.fake_provider import FakeProvider, Received, Reply, error_reply, text_event
-from tests.server import Person, Server, document, fake_process
+from tests.server import Person, Server, document, fake_process, started_before
 
 RATE = 20  # tokens a second of the stream that is watched
 BASELINE = 40  # tokens before the attack
@@ -37,7 +37,7 @@ def paced() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with Server(tmp_path_factory.mktemp("attack")) as running:
+    with Server(started_before(tmp_path_factory.mktemp("attack"))) as running:
         yield running
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.fake_provider import DONE, FakeProvider, Reply
 from tests.follower import Follower
-from tests.server import Server, document
+from tests.server import Server, document, started_before
 
 STREAMS = 20
 WORDS = 120
@@ -122,7 +122,7 @@ def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Server]:
     if request.param == "postgresql":
         new_database: Callable[[], str] = request.getfixturevalue("postgres")
         environment["DATABASE_URL"] = new_database()
-    with Server(tmp_path / "data", **environment) as running:
+    with Server(started_before(tmp_path / "data"), **environment) as running:
         yield running
 
 

@@ -27,7 +27,7 @@ from tests.fake_provider import (
     text_event,
     words,
 )
-from tests.server import Person, Server, document
+from tests.server import Person, Server, document, started_before
 from tests.services.conftest import missing
 
 KEY = "sk-CANARY/4f9a+Zq7wK2m_x8=="
@@ -128,7 +128,9 @@ def fake() -> Iterator[FakeProvider]:
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Server]:
-    with Server(tmp_path / "data", LOG_LEVEL="DEBUG", DEBUG="1", CONNECT_TIMEOUT="3") as running:
+    with Server(
+        started_before(tmp_path / "data"), LOG_LEVEL="DEBUG", DEBUG="1", CONNECT_TIMEOUT="3"
+    ) as running:
         yield running
 
 

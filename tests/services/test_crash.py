@@ -13,7 +13,7 @@ from websockets.asyncio.client import connect
 from playground.hub import RESTARTING
 from tests.fake_provider import FakeProvider, words
 from tests.follower import Follower
-from tests.server import Person, Server, document
+from tests.server import Person, Server, document, started_before
 
 ENDLESS = words(10_000, 40.0)
 
@@ -27,7 +27,7 @@ def fake() -> Iterator[FakeProvider]:
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Server]:
-    with Server(tmp_path / "data") as running:
+    with Server(started_before(tmp_path / "data")) as running:
         yield running
 
 

@@ -19,7 +19,7 @@ from typing import Self
 import pytest
 
 from tests.fake_provider import FakeProvider, words
-from tests.server import Person, Server, document
+from tests.server import Person, Server, document, started_before
 from tests.services.conftest import not_permitted
 
 # An address of this machine for each process that tests; the port of DNS cannot be chosen.
@@ -99,7 +99,7 @@ def dns() -> Iterator[Dns]:
 def server(tmp_path_factory: pytest.TempPathFactory, dns: Dns) -> Iterator[Server]:
     folder = Path(tmp_path_factory.mktemp("dns"))
     (folder / "resolv.conf").write_text(f"nameserver {NAMESERVER}\noptions timeout:1\n")
-    made = Server(folder / "data", CONNECT_TIMEOUT="1")
+    made = Server(started_before(folder / "data"), CONNECT_TIMEOUT="1")
     mount = 'mount --bind "$0" /etc/resolv.conf && exec "$@"'
     made.wrapper = ["unshare", "-m", "sh", "-c", mount, str(folder / "resolv.conf")]
     with made as running:

@@ -16,7 +16,7 @@ import pytest
 
 from tests.fake_provider import DONE, FIN, FakeProvider, Reply, text_event, words
 from tests.follower import Follower
-from tests.server import Person, Server, document, fake_process
+from tests.server import Person, Server, document, fake_process, started_before
 from tests.services.conftest import Cluster, missing, not_permitted, running_cluster
 from tests.services.team import Team, team, until
 
@@ -278,7 +278,8 @@ def test_the_disk_is_full(tmp_path: Path, fake: str) -> None:
 def test_one_provider_hangs_one_resets_one_trickles(tmp_path: Path) -> None:
     with (
         FakeProvider() as hanging, FakeProvider() as resetting, FakeProvider() as trickling,
-        FakeProvider() as well, Server(tmp_path / "data", READ_TIMEOUT="4") as server,
+        FakeProvider() as well,
+        Server(started_before(tmp_path / "data"), READ_TIMEOUT="4") as server,
     ):  # fmt: skip
         hanging.reply_with(Reply(pieces=[text_event("a"), text_event("b")], end="hold"))
         resetting.reply_with(Reply(pieces=[text_event("c")], end="abort"))
@@ -318,7 +319,7 @@ def test_one_provider_hangs_one_resets_one_trickles(tmp_path: Path) -> None:
 def test_a_browser_that_does_not_read_costs_little_and_slows_nobody(
     tmp_path: Path, fake: str
 ) -> None:
-    with FakeProvider() as large, Server(tmp_path / "data") as server:
+    with FakeProvider() as large, Server(started_before(tmp_path / "data")) as server:
         word = "x" * 1000 + " "
         pieces = [piece for _ in range(2000) for piece in (0.002, text_event(word))]
         large.reply_with(Reply(pieces=[*pieces, FIN, DONE]))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.fake_provider import FakeProvider, Received, Reply, error_reply, json_reply, words
-from tests.server import Person, Server, document
+from tests.server import Person, Server, document, started_before
 
 OLD, NEW = "sk-old-00000001", "sk-new-00000002"
 
@@ -51,7 +51,7 @@ def server(
     request: pytest.FixtureRequest, tmp_path: Path, postgres: Callable[[], str]
 ) -> Iterator[Server]:
     more = {"DATABASE_URL": postgres()} if request.param == "postgres" else {}
-    with Server(tmp_path, **more) as running:
+    with Server(started_before(tmp_path), **more) as running:
         yield running
 
 
@@ -185,7 +185,7 @@ def test_without_its_secrets_it_starts_and_says_what_to_do(
     tmp_path: Path, fake: FakeProvider, keys: Keys, how: str
 ) -> None:
     """Lost folder, wrong master key, the database beside the secrets of another playground."""
-    with Server(tmp_path / "one") as server:
+    with Server(started_before(tmp_path / "one")) as server:
         connection = server.connect("fake", fake.url, "--model", "m")
         server.manage("connection", "fake", "--key-stdin", stdin=OLD)
         [run] = server.user().run(document({"connection": connection}))[1]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.fake_provider import DONE, FakeProvider, Received, Reply, text_event
-from tests.server import Person, Server, document
+from tests.server import Person, Server, document, started_before
 
 PRESSES = 50
 MOST = 101  # tokens that a press here reserves
@@ -62,7 +62,7 @@ def servers(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Se
         new_database: Callable[[], str] = request.getfixturevalue("postgres")
         environment["DATABASE_URL"] = new_database()
     with (
-        Server(tmp_path / "data", **environment) as one,
+        Server(started_before(tmp_path / "data"), **environment) as one,
         Server(tmp_path / "data", **environment) as two,
     ):
         yield one, two

@@ -9,12 +9,12 @@ import pytest
 
 from tests.fake_provider import FakeProvider, words
 from tests.follower import Follower
-from tests.server import Server, document
+from tests.server import Server, document, started_before
 
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Server]:
-    below = Server(tmp_path / "data")
+    below = Server(started_before(tmp_path / "data"))
     below.environment["PUBLIC_URL"] = f"{below.url}/play"
     with below:
         yield below

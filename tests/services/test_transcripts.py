@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.follower import Follower
-from tests.server import Person, Server, document, fake_process
+from tests.server import Person, Server, document, fake_process, started_before
 
 STREAMS = 150
 WORDS = 240
@@ -23,7 +23,7 @@ def server(
     if getattr(request, "param", "sqlite") == "postgresql":
         new_database: Callable[[], str] = request.getfixturevalue("postgres")
         environment["DATABASE_URL"] = new_database()
-    with Server(tmp_path_factory.mktemp("transcripts"), **environment) as running:
+    with Server(started_before(tmp_path_factory.mktemp("transcripts")), **environment) as running:
         yield running
 
 
