@@ -1,23 +1,28 @@
 """All tests: those of one process each on every core, then those of real browsers and services.
 
+Each part runs whole, also when the one before it has failed.
+
 `python -m tests [ARGS]`: with arguments, they are pytest's own and it runs once.
 """
 
 import subprocess
 import sys
 
-# They start servers and browsers that need the cores for themselves.
-ALONE = ("tests/browser", "tests/services")
+# They start servers and browsers, and wait for them: two at once fill the time in which one waits.
+REAL = ("tests/browser", "tests/services")
 
 
 def main(arguments: list[str]) -> int:
-    """The exit code: not zero when a part failed; the second part runs in any case."""
+    """The exit code: not zero when a part failed."""
     return max(_pytest(part) for part in ([arguments] if arguments else _parts()))
 
 
 def _parts() -> list[list[str]]:
-    others = [f"--ignore={folder}" for folder in ALONE]
-    return [["--numprocesses=auto", "--dist=worksteal", "tests", *others], list(ALONE)]
+    others = [f"--ignore={folder}" for folder in REAL]
+    return [
+        ["--numprocesses=auto", "--dist=worksteal", "tests", *others],
+        ["--numprocesses=2", "--dist=worksteal", *REAL],
+    ]
 
 
 def _pytest(arguments: list[str]) -> int:
