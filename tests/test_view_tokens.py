@@ -10,7 +10,7 @@ from django.test import AsyncClient, Client
 
 from playground import branch, database
 from playground.completion import CompletionRequest, RunStatus
-from playground.models import Choice, Comparison, Connection, Run, User
+from playground.models import Choice, Comparison, Connection, Limit, Run, User
 from playground.models.choices import packed
 from playground.providers.logprobs import normal
 from playground.reaper import this_process
@@ -301,6 +301,24 @@ async def test_what_is_not_there_is_refused_with_a_sentence(
     answer = await branched(alices, run, token, alternative)
     assert answer.status_code == 422
     assert "no such alternative" in answer.json()["error"]
+    assert not provider.posts
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_a_limit_that_is_used_up_is_said(
+    alices: AsyncClient,
+    alice: User,
+    connection: Connection,
+    provider: FakeProvider,
+    runner: Runner,
+) -> None:
+    run = await database.in_thread(
+        stored, alice, connection, request_to(connection), (" the sea", SEA)
+    )
+    await Limit.objects.acreate(kind="tokens_day", amount=0, connection=connection)
+    answer = await branched(alices, run, 1, 1)
+    assert answer.status_code == 422
+    assert "Nothing may be sent here" in answer.json()["error"]
     assert not provider.posts
 
 

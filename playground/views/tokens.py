@@ -12,7 +12,7 @@ from django.views.decorators.http import require_GET
 from playground import branch, documents, forms, panel
 from playground.completion import CompletionRequest
 from playground.database import in_view
-from playground.models import Choice, Connection, Run
+from playground.models import Choice, Connection, OverLimit, Run
 from playground.models.teams import Membership, User
 from playground.probabilities import Probabilities, Token, probabilities
 from playground.runner import Draining, runner
@@ -150,7 +150,7 @@ async def continue_from(request: Request, pk: int) -> HttpResponse:
             membership, [(connection, asked)], document=json.dumps(document),
             visibility=document["visibility"],
         )  # fmt: skip
-    except forms.BadDocument as error:
+    except (forms.BadDocument, OverLimit) as error:
         return JsonResponse({"error": str(error)}, status=422)
     except Draining:
         return JsonResponse({"error": STOPPING}, status=503)
