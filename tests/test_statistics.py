@@ -275,7 +275,13 @@ def test_days_of_the_search_become_the_period(small: None, alice: User) -> None:
     assert (answer.context["span"].period, answer.context["now"].runs) == (Period(day, today), 3)
     answer = page(alice, q=f"before:{day}")
     assert answer.context["now"].runs == 3
-    # No day is both: the list is empty, and so is this.
+    # Where all runs are later, the list is empty, and so is this.
+    before = today - timedelta(days=400)
+    for state in ({"q": f"before:{before}"}, {"to": str(before - timedelta(days=1))}):
+        answer = page(alice, **state)
+        assert answer.context["now"].runs == 0
+        assert answer.context["span"].period.last < before
+    # No day is both, either.
     answer = page(alice, q="after:2026-02-02 before:2026-02-01")
     assert answer.context["now"].runs == 0
 

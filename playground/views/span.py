@@ -56,8 +56,10 @@ class Span:
             oldest = oldest_day(self.asked.finder) if self.name == "all" else None
             return named(self.name, today, oldest)
         last = min(self.last or today, today)
-        first = self.first or oldest_day(self.asked.finder) or last
-        first, last = min(first, last), max(first, last)
+        if self.first is None:  # nothing where all is later
+            first = min(oldest_day(self.asked.finder) or last, last)
+        else:
+            first, last = min(self.first, last), max(self.first, last)
         return Period(max(first, last - LONGEST), last)
 
     def address(self, **changes: str) -> str:
