@@ -15,7 +15,9 @@ from playground.outcome import Outcome
 
 MILLION = Decimal(1_000_000)
 SMALLEST = Decimal("0.0000000001")  # dollars; what a cost is rounded to
-MOST = Decimal(10**9)  # dollars; a provider's own cost above it is nonsense
+# Of one run; above it a figure is nonsense, and sums of many would not fit their columns.
+MOST = Decimal(10**5)  # dollars
+MOST_TOKENS = 10**12
 
 BYTES_PER_TOKEN = 3  # English has four or five, Chinese about three
 PER_MESSAGE = 8  # tokens around a message of a chat
@@ -108,7 +110,8 @@ def used(
     tokens = counts[0] + counts[1] if counts else None
     if (own := own_cost(outcome.meta)) is not None:
         return Used(tokens, own, own=True)
-    return Used(tokens, rates.cost(*counts) if counts and rates else None)
+    cost = rates.cost(*counts) if counts and rates else None
+    return Used(tokens, cost if cost is None or cost < MOST else None)
 
 
 def _whole_counts(
@@ -137,9 +140,9 @@ def _whole_counts(
 def count(usage: Mapping[str, Any], name: str) -> int | None:
     """A token count; None for anything that is none."""
     value = usage.get(name)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 2**53:
+    if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return int(value)
+    return int(value) if 0 <= value < MOST_TOKENS else None
 
 
 def own_cost(meta: Mapping[str, Any]) -> Decimal | None:

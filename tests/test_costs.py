@@ -134,6 +134,8 @@ def test_reasoning_tokens_are_not_counted_twice() -> None:
         (answer(completion=float("nan")), {}),  # type: ignore[arg-type]
         (answer(completion=-1), {}),
         (answer(completion=True), {}),
+        (answer(completion=10**12), {}),
+        (answer(completion=10**12 - 1), {"rates": Rates(Decimal(1), Decimal(1))}),
     ],
 )  # fmt: skip
 def test_a_usage_that_is_not_whole_gives_no_cost(outcome: Outcome, more: dict[str, Any]) -> None:
@@ -159,6 +161,7 @@ def test_a_run_that_was_stopped_after_its_end_has_a_cost() -> None:
         ({"total_tokens": float("nan")}, None),
         ({"total_tokens": float("inf")}, None),
         ({"total_tokens": 1e300}, None),
+        ({"total_tokens": 100_000}, None),
         ({"total_tokens": True}, None),
         ({"total_tokens": "much"}, None),
         ({}, None),

@@ -11,6 +11,7 @@ from django.core.management import call_command
 from django.db import connection as database
 from django.utils import timezone
 
+from playground import costs
 from playground.figures import SHORTEST_MS, Figures, together
 from playground.models import (
     Block,
@@ -170,6 +171,16 @@ def test_it_agrees_with_the_runs_after_anything(
             compared(bob, mine=True)
     call_command("rebuild_statistics")
     assert rows() == before
+
+
+def test_the_largest_figures_fit(alice: User, always: None) -> None:
+    for _ in range(20):
+        make_run(
+            alice, created_at=BEGIN, cost=costs.MOST - costs.SMALLEST,
+            prompt_tokens=costs.MOST_TOKENS - 1, completion_tokens=costs.MOST_TOKENS - 1,
+        )  # fmt: skip
+    roll_up()
+    compared(alice)
 
 
 def rows() -> list[Any]:

@@ -4,11 +4,13 @@ import json
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 from django.core.exceptions import ValidationError
 
 from playground.completion import CompletionRequest, RunStatus, storable
+from playground.costs import MOST, MOST_TOKENS
 from playground.exchange.given import LARGEST, BadLine, Given
 from playground.exchange.shapes import is_id, is_stretch, is_text, is_texts, is_token
 from playground.models.annotations import BEST, clean_comment
@@ -18,6 +20,8 @@ from playground.models.labels import clean_label, key_of
 from playground.models.pairs import MOST as MOST_PAIRS
 from playground.models.runs import preview
 from playground.models.visible import Visibility
+
+MOST_PRICE = Decimal(10**8)  # dollars for a million tokens, as the column has room
 
 
 @dataclass
@@ -125,17 +129,17 @@ def _values(given: Given, request: CompletionRequest) -> dict[str, Any]:
         "error_status": error.count("status", LARGEST),
         "warnings": "\n".join(_text(each, "warnings") for each in given.list("warnings")),
         "lessons": _lessons(given),
-        "prompt_tokens": given.count("prompt_tokens"),
-        "completion_tokens": given.count("completion_tokens"),
+        "prompt_tokens": given.count("prompt_tokens", MOST_TOKENS - 1),
+        "completion_tokens": given.count("completion_tokens", MOST_TOKENS - 1),
         "usage": _object(given, "usage"),
         "metadata": _object(given, "metadata"),
         "first_token_ms": given.number("first_token_ms"),
         "total_ms": given.number("total_ms"),
-        "cost": given.dollars("cost", 20, 10),
+        "cost": given.dollars("cost", MOST, 10),
         "cost_is_own": given.flag("cost_is_own"),
-        "price_input": price.dollars("input", 14, 6),
-        "price_cached": price.dollars("cached", 14, 6),
-        "price_output": price.dollars("output", 14, 6),
+        "price_input": price.dollars("input", MOST_PRICE, 6),
+        "price_cached": price.dollars("cached", MOST_PRICE, 6),
+        "price_output": price.dollars("output", MOST_PRICE, 6),
         "starred": given.flag("starred"),
     }
 

@@ -16,7 +16,6 @@ DEEPEST = 100  # levels of JSON
 MOST = {"choices": 1000, "labels": 100, "ratings": 10_000, "comments": 10_000, "warnings": 1000}
 EARLIEST = datetime(1971, 1, 1, tzinfo=UTC)
 LARGEST = 2**31 - 1  # positions and indexes
-MOST_COUNT = 2**63 - 1
 
 
 class BadLine(ValueError):
@@ -57,7 +56,7 @@ class Given:
             raise BadLine(f"“{name}” is neither true nor false.")
         return value
 
-    def count(self, name: str, most: int = MOST_COUNT) -> int | None:
+    def count(self, name: str, most: int) -> int | None:
         value = self._value.get(name)
         if value is None:
             return None
@@ -74,7 +73,8 @@ class Given:
             raise BadLine(f"“{name}” is no number.")
         return float(value)
 
-    def dollars(self, name: str, digits: int, places: int) -> Decimal | None:
+    def dollars(self, name: str, most: Decimal, places: int) -> Decimal | None:
+        """Below `most`."""
         value = self._value.get(name)
         if value is None:
             return None
@@ -84,11 +84,7 @@ class Given:
                 number = number.quantize(Decimal(1).scaleb(-places))
         except InvalidOperation:
             number = None
-        if (
-            number is None
-            or not number.is_finite()
-            or not 0 <= number < Decimal(10) ** (digits - places)
-        ):
+        if number is None or not number.is_finite() or not 0 <= number < most:
             raise BadLine(f"“{name}” is no amount of dollars.")
         return number
 
