@@ -13,6 +13,19 @@ class Request(HttpRequest):
     htmx: HtmxDetails
 
 
+def is_id(text: str) -> bool:
+    """Whether it is a number that a column of the database has room for."""
+    return text.isascii() and text.isdigit() and len(text) < 19
+
+
+def numbers_of(request: Request, name: str, most: int) -> list[int]:
+    """`?name=7,9` of an address; 404 for anything else than so many numbers."""
+    found = [each for each in request.GET.get(name, "").split(",") if each]
+    if len(found) > most or not all(map(is_id, found)):
+        raise Http404
+    return [int(each) for each in found]
+
+
 def membership_of(request: Request) -> Membership:
     """In the team in which they are now; who is in none finds nothing."""
     membership = request.user.membership()

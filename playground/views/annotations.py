@@ -9,7 +9,7 @@ from playground.completion import storable
 from playground.models import Comment, Label, Rating, Run, RunFact, RunLabel
 from playground.models.annotations import clean_rating, labels_seen_in
 from playground.models.pairs import USER, set_pair
-from playground.views import Request, membership_of
+from playground.views import Request, is_id, membership_of
 
 OFFERED = 20  # labels that the completion shows
 
@@ -133,7 +133,7 @@ def labels(request: Request, pk: int) -> HttpResponse:
 
 
 def _unlabel(found: Run, label_id: str) -> None:
-    if label_id.isascii() and label_id.isdigit():
+    if is_id(label_id):
         RunLabel.objects.filter(run=found, label_id=int(label_id)).delete()
 
 

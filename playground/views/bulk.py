@@ -121,10 +121,6 @@ def _selected(request: Request, membership: Membership, kind: str) -> tuple[list
     return wholes, runs
 
 
-def is_id(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) < 19
-
-
 def _begun(request: Request, job: Job, left: int = 0) -> HttpResponse:
     """A small one is done here and now; a large one goes on in the background."""
     if job.looked is None and job.total <= BATCH:

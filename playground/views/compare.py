@@ -17,9 +17,8 @@ from playground.costs import dollars
 from playground.models import Choice, Run
 from playground.parameters import Json
 from playground.templatetags.playground_tags import backend, duration, speed, status_word
-from playground.views import Request
+from playground.views import Request, is_id
 from playground.views.apart import apart, settings_of
-from playground.views.bulk import is_id
 from playground.views.difference import shown as difference_of
 from playground.views.selection import ids_of, noticed, rows_of
 

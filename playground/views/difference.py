@@ -10,7 +10,7 @@ from django.views.decorators.http import require_GET
 
 from playground.diff import Piece, compare
 from playground.models import Choice, Run
-from playground.views import Request
+from playground.views import Request, is_id
 from playground.views.selection import noticed
 
 LONGEST = 300_000  # characters of each side that are compared
@@ -45,7 +45,7 @@ def difference(request: Request) -> HttpResponse:
     chosen = [request.GET.get(name, "") for name in ("a", "b")]
     ids = [each for each in request.GET.get("ids", "").split(",") if each]
     ids = ids or [value.partition(".")[0] for value in chosen if value]
-    if len(ids) > MOST_RUNS or not all(each.isascii() and each.isdigit() for each in ids):
+    if len(ids) > MOST_RUNS or not all(map(is_id, ids)):
         raise Http404
     sides = sides_of(request, [int(each) for each in ids])
     known = [side.value for side in sides]

@@ -12,7 +12,7 @@ from playground import documents
 from playground.completion import told_apart_by
 from playground.models import Comparison, Draft
 from playground.models.teams import User
-from playground.views import Request
+from playground.views import Request, is_id
 
 TOO_BIG = "The form holds more than {limit} MB. It is not saved as a draft."
 BROKEN = "The draft was not understood. Reload the page and try again."
@@ -46,7 +46,7 @@ def save(request: Request) -> JsonResponse:
         said = TOO_BIG.format(limit=settings.MAX_BODY // 2**20)
         return JsonResponse({"error": said}, status=413)
     version = request.POST.get("version", "")
-    if not _is_document(document) or not (version.isascii() and version.isdigit()):
+    if not _is_document(document) or not is_id(version):
         return JsonResponse({"error": BROKEN}, status=422)
     page = _comparison(request, "page")
     saved = Draft.objects.put(
@@ -66,7 +66,7 @@ def save(request: Request) -> JsonResponse:
 
 def _comparison(request: Request, name: str) -> Comparison | None:
     pk = request.POST.get(name, "")
-    if not (pk.isascii() and pk.isdigit()):
+    if not is_id(pk):
         return None
     visible = Comparison.objects.visible_to(request.user)
     found: Comparison = get_object_or_404(visible, pk=int(pk))

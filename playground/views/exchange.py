@@ -16,8 +16,8 @@ from playground.exchange import importing
 from playground.exchange.exporting import NAMES, Export, ending, kind
 from playground.models import Transfer, User
 from playground.models.walk import Selection, Walk
-from playground.views import Request, membership_of
-from playground.views.bulk import MOST_SELECTED, is_id
+from playground.views import Request, is_id, membership_of
+from playground.views.bulk import MOST_SELECTED
 from playground.views.selection import rows_of, runs_of
 
 KINDS = ("comparison", "run")  # of selected rows

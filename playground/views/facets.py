@@ -17,7 +17,7 @@ from playground.models.among import Among
 from playground.models.annotations import labels_seen_in
 from playground.models.finder import WALK, Counted, Finder
 from playground.models.sources import FEW
-from playground.views import Request
+from playground.views import Request, is_id
 from playground.views.asked import Asked
 
 MOST_VALUES = 6  # of a facet
@@ -102,7 +102,7 @@ def complete(request: Request) -> HttpResponse:
     """What may stand where the cursor is: names of filters, or values with their counts."""
     typed = storable(request.GET.get("q", ""))[: query.LONGEST]
     at = request.GET.get("at", "")
-    place = int(at) if at.isascii() and at.isdigit() else len(typed)
+    place = int(at) if is_id(at) else len(typed)
     start, name, begun = query.unfinished(typed, place)
     if name in query.FILTERS:
         offers = values_offered(request, name, begun)

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db.models import Prefetch
-from django.http import Http404, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
@@ -15,7 +15,7 @@ from playground.agreement import Group, Spread, groups, same_up_to, spread, word
 from playground.axes import Place
 from playground.completion import RunStatus
 from playground.models import Choice, Comparison, Run
-from playground.views import Request
+from playground.views import Request, numbers_of
 from playground.views.apart import Apart, apart_in
 from playground.views.selection import noticed
 
@@ -200,7 +200,7 @@ def cells(request: Request) -> HttpResponse:
 
     `?cells=1,2` one run each; `?stacks=3` all repeats of the thing that this run is one of.
     """
-    alone, piled = _ids(request, "cells"), _ids(request, "stacks")
+    alone, piled = (numbers_of(request, name, MOST_IDS) for name in ("cells", "stacks"))
     visible = Run.objects.visible_to(request.user)
     found = list(light(visible.filter(pk__in=alone + piled).select_related("comparison")))
     noticed(request.user, found)
@@ -229,10 +229,3 @@ def _stacks(runs: Sequence[Run], visible: Any) -> Iterator[Stack]:
             stack = piles.setdefault(run.place.spot, Stack(name=name_of(run)))
             stack.runs.append(run)
         yield from piles.values()
-
-
-def _ids(request: Request, name: str) -> list[int]:
-    ids = [each for each in request.GET.get(name, "").split(",") if each]
-    if not all(each.isascii() and each.isdigit() for each in ids) or len(ids) > MOST_IDS:
-        raise Http404
-    return [int(each) for each in ids]

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_GET
 
 from playground.models import Choice, Comment, Comparison, Rating, Run, User
 from playground.timeline import merged, pace
-from playground.views import Request, apart, record
+from playground.views import Request, apart, numbers_of, record
 from playground.views.selection import noticed
 from playground.views.tools import snippets_of
 
@@ -101,7 +101,7 @@ def runs(request: Request) -> HttpResponse:
 
     `?ids=1,2` whole columns; `?ends=3,4` head, endings and figures around a text that is right.
     """
-    whole, ends = _ids(request, "ids"), _ids(request, "ends")
+    whole, ends = (numbers_of(request, name, MOST_IDS) for name in ("ids", "ends"))
     visible = Run.objects.visible_to(request.user)
     context = {
         "runs": shown(visible.filter(pk__in=whole)) if whole else [],
@@ -110,10 +110,3 @@ def runs(request: Request) -> HttpResponse:
     apart.tell(context["runs"], visible)
     noticed(request.user, [*context["runs"], *context["ended"]])
     return render(request, "runs/_runs.html", context)
-
-
-def _ids(request: Request, name: str) -> list[int]:
-    ids = [each for each in request.GET.get(name, "").split(",") if each]
-    if not all(each.isascii() and each.isdigit() for each in ids) or len(ids) > MOST_IDS:
-        raise Http404
-    return [int(each) for each in ids]

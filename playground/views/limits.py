@@ -8,7 +8,7 @@ from django.views.decorators.http import require_GET
 from playground.models import Connection, Run
 from playground.models.ledger import NEAR, Standing, standings
 from playground.models.limits import Who
-from playground.views import Request
+from playground.views import Request, is_id
 
 MOST_PARTS = 4  # of the tightest; a line beside the button has no room for more
 
@@ -20,7 +20,7 @@ def left(request: Request) -> JsonResponse:
     membership = request.user.membership()
     if membership is None or not membership.may_run:
         return JsonResponse({"left": [], "changes": False})
-    asked = [int(text) for text in request.GET.getlist("connection") if _is_number(text)]
+    asked = [int(text) for text in request.GET.getlist("connection") if is_id(text)]
     usable = Connection.objects.usable_by(membership.team_id).filter(pk__in=asked)
     keys = usable.values_list("pk", flat=True)
     whose = [Who(pk, membership.team_id, request.user.pk) for pk in keys]
@@ -32,10 +32,6 @@ def left(request: Request) -> JsonResponse:
     found = sorted(tightest.values(), key=lambda each: -each.share)
     changes = any(each.used for each in found if not each.limit.is_budget)
     return JsonResponse({"left": [_part(each) for each in found[:MOST_PARTS]], "changes": changes})
-
-
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) < 19
 
 
 def _part(standing: Standing) -> dict[str, Any]:

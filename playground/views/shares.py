@@ -9,7 +9,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from playground.completion import CompletionRequest
 from playground.models import Comparison, Run, Share
-from playground.views import Request, membership_of
+from playground.views import Request, is_id, membership_of
 from playground.views.apart import apart, settings_of
 
 LISTED = 200
@@ -30,7 +30,7 @@ def share(request: Request, pk: int) -> HttpResponse:
     runs = Run.objects.filter(comparison=found).order_by("position", "pk")
     only = request.POST.get("run", "")
     if only:
-        runs = runs.filter(pk=int(only) if only.isascii() and only.isdigit() else 0)
+        runs = runs.filter(pk=int(only) if is_id(only) else 0)
     shown = list(runs)
     if not shown:
         raise Http404

@@ -11,7 +11,7 @@ from playground import documents
 from playground.completion import CompletionRequest
 from playground.models import Comparison, Draft, Run, Share
 from playground.models.teams import User
-from playground.views import Request, drafts
+from playground.views import Request, drafts, is_id
 
 
 def asked_for(request: Request, connections: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
@@ -40,7 +40,7 @@ def beside(user: User) -> dict[str, Any]:
 
 
 def _run(user: User, source: str) -> Run:
-    if not source.isascii() or not source.isdigit() or len(source) > 18:
+    if not is_id(source):
         raise Http404
     visible = Run.objects.visible_to(user).select_related("comparison")
     found: Run = get_object_or_404(visible, pk=int(source))

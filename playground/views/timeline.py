@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from typing import Any
 
-from django.http import Http404, HttpResponse, JsonResponse
+from django.http import HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
 from playground.models import Run
 from playground.timeline import HEIGHT, WIDTH, Strip, merged, strip, ticks
-from playground.views import Request
+from playground.views import Request, numbers_of
 
 MOST_RUNS = 32  # in one picture
 
@@ -49,9 +49,7 @@ def arrivals(request: Request) -> JsonResponse:
 
 
 def _runs(request: Request) -> list[Run]:
-    ids = [each for each in request.GET.get("ids", "").split(",") if each]
-    if len(ids) > MOST_RUNS or not all(each.isascii() and each.isdigit() for each in ids):
-        raise Http404
+    ids = numbers_of(request, "ids", MOST_RUNS)
     visible = Run.objects.visible_to(request.user).filter(pk__in=ids)
     found = visible.defer(*Run.BIG).prefetch_related("choices").order_by("position", "pk")
     return [run for run in found if not run.live]

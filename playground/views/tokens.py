@@ -16,7 +16,7 @@ from playground.models import Choice, Connection, OverLimit, Run
 from playground.models.teams import Membership, User
 from playground.probabilities import Probabilities, Token, probabilities
 from playground.runner import Draining, runner
-from playground.views import Request
+from playground.views import Request, numbers_of
 from playground.views.history import MOST_IDS
 from playground.views.refusals import REVIEWER, STOPPING
 
@@ -42,9 +42,12 @@ def tokens(request: Request) -> HttpResponse:
     "total", "prompt", "base", "unplaced", "from", "next", "after", "tokens": […]}]}]}, with tokens
     as `probabilities.Token.as_json` gives them. `next` is null where nothing follows.
     """
-    ids = _numbers(request, "runs", MOST_IDS)
-    [start], [count] = _numbers(request, "from", 1) or [0], _numbers(request, "count", 1) or [PAGE]
-    only = _numbers(request, "choice", 1)
+    ids = numbers_of(request, "runs", MOST_IDS)
+    [start], [count] = (
+        numbers_of(request, "from", 1) or [0],
+        numbers_of(request, "count", 1) or [PAGE],
+    )
+    only = numbers_of(request, "choice", 1)
     found = Run.objects.visible_to(request.user).filter(pk__in=ids).prefetch_related("choices")
     runs = list(found.order_by("position", "pk"))
     if not runs:
@@ -61,15 +64,6 @@ def tokens(request: Request) -> HttpResponse:
             parts.append(page)
         answer.append({**_about(run, membership), "choices": parts})
     return JsonResponse({"runs": answer})
-
-
-def _numbers(request: Request, name: str, most: int) -> list[int]:
-    found = [each for each in request.GET.get(name, "").split(",") if each]
-    if not all(each.isascii() and each.isdigit() and len(each) < 19 for each in found):
-        raise Http404
-    if len(found) > most:
-        raise Http404
-    return [int(each) for each in found]
 
 
 def _about(run: Run, membership: Membership | None) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from playground.providers.base import Token
 from playground.snippets import Call, available
 from playground.tables import LARGEST, BadTable, read_table
 from playground.targets import asked
-from playground.views import Request, membership_of
+from playground.views import Request, is_id, membership_of
 
 MOST_TOKENS = 2000  # ids that are looked up one by one
 EXAMPLE_URL = "http://127.0.0.1:8080/v1"  # of the embedded backend, whose port changes
@@ -78,7 +78,7 @@ def code(request: Request) -> HttpResponse:
     draft = _draft(request)
     position = request.POST.get("column", "0")
     columns = draft.columns if draft else []
-    column = columns[int(position)] if position.isdigit() and int(position) < len(columns) else None
+    column = columns[int(position)] if is_id(position) and int(position) < len(columns) else None
     if column is None or column.request is None or column.connection is None:
         errors = column.errors if column else []
         return render(request, "_code.html", {"errors": errors, "snippets": []})
