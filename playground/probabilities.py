@@ -11,7 +11,7 @@ from typing import Any
 
 from playground import branch
 from playground.alignment import Alternative, Piece, Span, align, alternative, begun, head, piece
-from playground.completion import CompletionRequest
+from playground.completion import CompletionRequest, storable
 from playground.outcome import ChoiceResult
 from playground.providers.logprobs import of_prompt
 
@@ -198,7 +198,8 @@ def _in_prompt(token: Token, base: int) -> Token:
 
 
 def visible(text: str) -> str:
-    """Blanks and line ends as signs."""
+    """Blanks and line ends as signs; an imported token may be half of a character."""
+    text = storable(text)
     for char, sign in ((" ", "␣"), ("\n", "↵"), ("\r", "␍"), ("\t", "⇥")):
         text = text.replace(char, sign)
     return text

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.test import Client
 from django.utils import timezone
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -263,6 +264,7 @@ def line_with(content: bytes, **changes: Any) -> bytes:
         ({"request": {"operation": "sing"}}, "neither completions nor chat"),
         ({"request": {"operation": "chat", "prompt": [[["x"]]]}}, "no prompt"),
         ({"metadata": [1]}, "no object"),
+        ({"request": {"operation": "chat", "own_headers": ["\ud83d"]}}, "own_headers"),
         ({"coordinates": {"row": "x"}}, "“row”"),
         ({"comparison": str(uuid.uuid4())}, "comparison is missing"),
         ({"pairs": [["a"]]}, "no pair"),
@@ -283,6 +285,30 @@ def test_a_bad_line_is_named_and_the_rest_goes_on(
     assert line == 3
     assert said in sentence
     assert (transfer.runs, transfer.bad, transfer.state) == (1, 1, "finished")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"choices": [{"index": 0, "text": "a", "logprobs": [
+            {"token": "\ud83d", "logprob": -1, "top": [{"token": "\ud83d", "logprob": -1}]}
+        ]}]},
+        {"metadata": {"latency": 10**400, "costs": {"total_tokens": 10**400}}},
+        {"metadata": {"choices_extra": 5}},
+        {"metadata": {"choices_extra": {"0": 5}}},
+    ],
+)  # fmt: skip
+def test_what_no_backend_sends_breaks_no_page(
+    client: Client, alice: User, dora: User, changes: dict[str, Any]
+) -> None:
+    make_run(alice, "odd")
+    imported(dora, line_with(exported(alice), **changes))
+    copy = Run.objects.get(team__name="Empty")
+    client.force_login(dora)
+    whole, run = f"/comparisons/{copy.comparison_id}/", f"/runs/{copy.pk}/"
+    tables = f"{whole}table/?what=tokens", f"{whole}table.csv?what=tokens"
+    for page in (whole, run, f"{run}probabilities/", f"/tokens/?runs={copy.pk}", *tables):
+        assert client.get(page).status_code == 200
 
 
 def test_bombs_are_bounded(alice: User, dora: User, monkeypatch: pytest.MonkeyPatch) -> None:

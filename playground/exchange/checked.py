@@ -181,7 +181,7 @@ def _request(given: Given) -> CompletionRequest:
         raise BadLine("“values” or “extra” of the request is no object.")
     if not all(isinstance(each, dict) for each in messages):
         raise BadLine("“messages” holds what is no object.")
-    if not all(isinstance(each, str) for each in headers):
+    if not all(map(is_text, headers)):
         raise BadLine("“own_headers” are names, without values.")
     request = CompletionRequest(
         provider=found.text("provider", 30),

@@ -1,6 +1,7 @@
 """What came back for a request: its error, tokens, times and what the provider said beside."""
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from django.db import models
@@ -44,6 +45,12 @@ class Answered(models.Model):
     @property
     def metadata_value(self) -> dict[str, Any]:
         return json.loads(self.metadata) if self.metadata else {}
+
+    def choice_extra(self, index: int) -> Mapping[str, Any]:
+        """Of one choice, what no event carried (`providers/chunks.py`)."""
+        extras = self.metadata_value.get("choices_extra")
+        found = extras.get(str(index)) if isinstance(extras, Mapping) else None
+        return found if isinstance(found, Mapping) else {}
 
     @property
     def tokens_per_second(self) -> float | None:

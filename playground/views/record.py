@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from playground import documents, panel
-from playground.completion import CompletionRequest
+from playground.completion import CompletionRequest, storable
 from playground.models import Choice, Run
 from playground.parameters import Status, for_api
 from playground.providers import PROVIDERS
@@ -157,6 +157,7 @@ def _leaves(name: str, value: Any, path: str, unit: str) -> Iterator[tuple[str, 
 
 def _said(name: str, value: Any, unit: str) -> str:
     number = isinstance(value, int | float) and not isinstance(value, bool)
+    number = number and abs(value) < 2**63  # what is larger is written as it is
     if unit and number:
         return f"${value:.10f}".rstrip("0").rstrip(".")
     if number and name == "latency":
@@ -197,7 +198,8 @@ def _token(row: Mapping[str, Any]) -> Token:
 
 
 def visible(text: str) -> str:
-    """Blanks and line ends as signs."""
+    """Blanks and line ends as signs; an imported token may be half of a character."""
+    text = storable(text)
     for char, sign in ((" ", "␣"), ("\n", "\\n"), ("\r", "\\r"), ("\t", "\\t")):
         text = text.replace(char, sign)
     return text

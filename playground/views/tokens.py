@@ -1,7 +1,6 @@
 """The probabilities of a run's tokens, for the page that draws them, and going on from one."""
 
 import json
-from collections.abc import Mapping
 from typing import Any, cast
 
 from django.db.models.functions import Length
@@ -89,10 +88,7 @@ def _refusal(run: Run, asked: CompletionRequest) -> str:
 
 
 def _of(run: Run, choice: Choice) -> Probabilities:
-    extras = run.metadata_value.get("choices_extra", {}).get(str(choice.index), {})
-    return probabilities(
-        run.request_value(), choice.result(), extras if isinstance(extras, Mapping) else {}
-    )
+    return probabilities(run.request_value(), choice.result(), run.choice_extra(choice.index))
 
 
 def _page(found: Probabilities, index: int, start: int, count: int) -> dict[str, Any]:
@@ -117,15 +113,10 @@ def heat(request: Request, pk: int) -> HttpResponse:
     run = get_object_or_404(Run.objects.visible_to(request.user), pk=pk)
     choices = run.choices.defer("packed_logprobs", "packed_timeline")
     sized = choices.annotate(size=Length("packed_logprobs")).values_list("index", "size")
-    extras = run.metadata_value.get("choices_extra", {})
-    context = {
-        "run": run,
-        "choices": [
-            index
-            for index, size in sized
-            if size or "prompt_logprobs" in (extras.get(str(index)) or {})
-        ],
-    }
+    listed = [
+        index for index, size in sized if size or "prompt_logprobs" in run.choice_extra(index)
+    ]
+    context = {"run": run, "choices": listed}
     return render(request, "runs/_probabilities.html", context)
 
 
