@@ -146,7 +146,8 @@ class Runner:
         *,
         document: str = "",
     ) -> list[Run]:
-        """Save queued runs into a comparison that is there; the others of it stay as they are."""
+        """Save queued runs into a comparison that is there; the others of it stay as they are.
+        As `reruns.join` raises."""
         await self._ready()
         if self._draining:
             raise Draining

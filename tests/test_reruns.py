@@ -81,6 +81,23 @@ def test_a_document_without_ids_is_counted(alice: User, connection: Connection) 
     assert layout(comparison) == [(0, "a"), (1, "again")]
 
 
+def test_a_run_of_any_column_follows(alice: User, connection: Connection) -> None:
+    comparison = compared(alice, connection, "a", "b")
+    Run.objects.filter(comparison=comparison, column=1).update(column=2**31 - 1)  # imported
+    join(comparison, alice, connection, 0, "a")
+    assert layout(comparison) == [(0, "again"), (2, "b")]
+
+
+def test_nothing_joins_what_went_into_the_trash_meanwhile(
+    alice: User, connection: Connection
+) -> None:
+    comparison = compared(alice, connection, "a")
+    Comparison.objects.get().trash()
+    with pytest.raises(Comparison.DoesNotExist):
+        join(comparison, alice, connection, 0)
+    assert not Run.objects.visible_to(alice).exists()
+
+
 def test_a_run_in_the_trash_gives_the_place_back(alice: User, connection: Connection) -> None:
     comparison = compared(alice, connection, "a")
     run = join(comparison, alice, connection, 0)

@@ -48,12 +48,13 @@ def join(
     owner: Process,
     document: str = "",
 ) -> list[Run]:
-    """Insert queued runs into a comparison, or raise OverLimit.
+    """Insert queued runs into a comparison, or raise OverLimit; DoesNotExist where it has gone into
+    the trash.
 
     With a document, its columns give the order; runs whose column is gone from the form keep
     their place behind the others.
     """
-    locked = Comparison.objects.select_for_update().get(pk=comparison.pk)
+    locked = Comparison.objects.select_for_update().get(pk=comparison.pk, deleted_at=None)
     if document:
         _follow(locked, document)
     prices = PriceBook(connection for connection, _ in columns)
@@ -79,9 +80,10 @@ def _follow(comparison: Comparison, document: str) -> None:
     """Move the runs to where their columns are now in the form."""
     before, now = column_ids(comparison.document), column_ids(document)
     runs = list(comparison.runs.only("pk", "column"))
-    known = max([len(before), *(run.column + 1 for run in runs)], default=0)
-    ids = [*before, *(f"c{position}" for position in range(len(before), known))]
-    gone = [each for each in ids if each not in now]
+    ids = dict(enumerate(before))
+    # Those that the document does not have; of an imported run any number.
+    ids |= {each: f"c{each}" for each in sorted({run.column for run in runs} - set(ids))}
+    gone = [each for each in ids.values() if each not in now]
     target = {each: position for position, each in enumerate([*now, *gone])}
     for run in runs:
         if target[ids[run.column]] != run.column:

@@ -44,6 +44,8 @@ async def again(request: Request, pk: int) -> HttpResponse:
         made = await runner.join(run.comparison, membership, columns, [place])
     except OverLimit as error:
         return await refused(request, error.sentences, 422)
+    except Comparison.DoesNotExist:
+        raise Http404 from None  # it went into the trash just now
     except Draining:
         return await refused(request, STOPPING, 503)
     if _from_page(request, run.comparison):

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
 from django.core.exceptions import PermissionDenied
-from django.http import HttpResponse, HttpResponseNotAllowed
+from django.http import Http404, HttpResponse, HttpResponseNotAllowed
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST
 
@@ -51,6 +51,8 @@ async def start(request: Request) -> HttpResponse:
         )
     except OverLimit as error:
         return await refused(request, error.sentences, 422)
+    except Comparison.DoesNotExist:
+        raise Http404 from None  # it went into the trash just now
     except Draining:
         return await refused(request, STOPPING, 503)
     return await _begun(request, begun) if request.htmx else redirect(begun)
