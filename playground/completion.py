@@ -168,7 +168,7 @@ def told_apart_by(messages: Sequence[Mapping[str, Json]]) -> list[str]:
 
 def content_text(content: Json) -> str:
     if isinstance(content, list):
-        parts = (part.get("text", "") for part in content if isinstance(part, dict))
+        parts = (part.get("text") or "" for part in content if isinstance(part, dict))
         return "\n".join(str(part) for part in parts)
     return "" if content is None else str(content)
 

@@ -119,8 +119,8 @@ def test_it_knows_whether_it_streams(changes: dict[str, Any], streams: bool) -> 
         ({"operation": "chat"}, "Hi"),
         ({"operation": "chat", "messages": ({"role": "user", "content": None},)}, ""),
         (
-            {"operation": "chat", "messages": ({"content": [{"type": "text", "text": "a"}, 1]},)},
-            "a",
+            {"operation": "chat", "messages": ({"content": [{"text": "a"}, 1, {"text": None}]},)},
+            "a\n",
         ),
     ],
 )

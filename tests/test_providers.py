@@ -582,6 +582,7 @@ CONTENT = {
          [token("a", None)]),
         (5, []), (0, []), (None, []), ([], []), ({}, []), ({"content": "x"}, []), (True, []),
         ({"content": [{}]}, [token("", None)]),
+        ({"content": [{"token": "a", "logprob": -(10**400)}]}, [token("a", None)]),
     ],
 )  # fmt: skip
 def test_logprobs_of_any_shape_have_one_normal_form(
@@ -606,6 +607,7 @@ def parsed(*payloads: dict[str, Any]) -> list[tuple[str, int, Any]]:
         ({"delta": {"content": "a"}, "index": 1}, [("text", 1, "a")]),
         ({"message": {"content": "a"}}, [("text", 0, "a")]),
         ({"delta": {"content": [{"type": "text", "text": "a"}, 1]}}, [("text", 0, "a")]),
+        ({"delta": {"content": [{"text": None}, {"text": "a"}]}}, [("text", 0, "a")]),
         ({"delta": {"reasoning_content": "r"}}, [("reasoning", 0, "r")]),
         ({"delta": {"reasoning": "r", "content": ""}}, [("reasoning", 0, "r")]),
         ({"delta": None, "text": None}, []),

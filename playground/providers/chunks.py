@@ -66,7 +66,7 @@ class ChunkParser:
         if text is None:
             text = part.get("content")
         if isinstance(text, list):  # content parts
-            text = "".join(str(p.get("text", "")) for p in text if isinstance(p, Mapping))
+            text = "".join(str(p.get("text") or "") for p in text if isinstance(p, Mapping))
         reasoning = part.get("reasoning_content") or part.get("reasoning")
         if reasoning and isinstance(reasoning, str):
             yield StreamEvent("reasoning", reasoning, index, at)

@@ -5,9 +5,9 @@ Normal form: a list of `{"token", "logprob", "bytes", "top": [{"token", "logprob
 server writes so for minus infinity (vLLM). Where the server tells the token's `id`, it is there.
 """
 
-import math
 from typing import Any
 
+LARGEST = 2**53
 TOKENS = frozenset(("content", "tokens", "token_logprobs", "top_logprobs"))
 
 
@@ -93,6 +93,7 @@ def _list(value: Any) -> list[Any]:
 
 
 def _number(value: Any) -> float | None:
-    if isinstance(value, float) and not math.isfinite(value):
+    """None for what is none, not finite, or an integer that no float holds exactly."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+    return value if abs(value) < LARGEST else None
