@@ -251,6 +251,7 @@ def line_with(content: bytes, **changes: Any) -> bytes:
         ({"choices": [{"index": 0}, {"index": 0}]}, "same index"),
         ({"choices": [{"index": -1}]}, "whole number"),
         ({"choices": 3}, "no list"),
+        ({"choices": [{"index": 0, "timeline": [[1, -5]]}]}, "[milliseconds, characters]"),
         ({"labels": [""]}, "A label has"),
         ({"labels": [5]}, "no text"),
         ({"ratings": [{"author": "a", "value": 6}]}, "“value”"),
@@ -309,6 +310,20 @@ def test_what_no_backend_sends_breaks_no_page(
     tables = f"{whole}table/?what=tokens", f"{whole}table.csv?what=tokens"
     for page in (whole, run, f"{run}probabilities/", f"/tokens/?runs={copy.pk}", *tables):
         assert client.get(page).status_code == 200
+
+
+def test_a_log_of_llm_with_ids_that_are_no_texts_comes_to_its_end(
+    alice: User, tmp_path: Path
+) -> None:
+    path = tmp_path / "logs.db"
+    database = sqlite3.connect(path)
+    database.execute("CREATE TABLE responses (id TEXT, model TEXT, prompt TEXT, datetime_utc TEXT)")
+    rows = [(name, "m", "Hi", "2026-01-02") for name in ("a", b"a", "b", None)]
+    database.executemany("INSERT INTO responses VALUES (?, ?, ?, ?)", rows)
+    database.commit()
+    database.close()
+    transfer = imported(alice, path.read_bytes())
+    assert (transfer.runs, transfer.state) == (2, "finished")
 
 
 def test_bombs_are_bounded(alice: User, dora: User, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -88,7 +88,9 @@ class LlmLogs:
             found += [
                 ((table, str(row["id"])), row)
                 for row in self._database.execute(
-                    f"SELECT * FROM {table} WHERE id > ? ORDER BY id LIMIT ?",  # noqa: S608 (a name of ours)
+                    # A blob comes after every text, also after its own name: without end.
+                    f"SELECT * FROM {table} WHERE id > ? AND typeof(id) = 'text'"  # noqa: S608 (a name of ours)
+                    " ORDER BY id LIMIT ?",
                     (start, limit - len(found)),
                 )
             ]

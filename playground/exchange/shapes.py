@@ -22,7 +22,8 @@ def is_number(value: Any) -> bool:
 
 
 def is_stretch(value: Any) -> bool:
-    return isinstance(value, list) and len(value) == 2 and all(map(is_number, value))
+    good = isinstance(value, list) and len(value) == 2 and all(map(is_number, value))
+    return good and min(value) >= 0
 
 
 def is_token(value: Any, levels: int = 1) -> bool:
