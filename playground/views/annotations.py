@@ -105,7 +105,8 @@ def facts(request: Request, pk: int) -> HttpResponse:
     run = _visible(request, pk)
     context: dict[str, object] = {"run": run}
     if "remove" in request.POST:
-        RunFact.objects.filter(run=run, source=USER, key=request.POST["remove"]).delete()
+        key = storable(request.POST["remove"])
+        RunFact.objects.filter(run=run, source=USER, key=key).delete()
     else:
         key, value = request.POST.get("key", ""), request.POST.get("value", "")
         try:

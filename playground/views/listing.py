@@ -103,10 +103,6 @@ def unfold(request: Request, pk: int) -> HttpResponse:
     return render(request, "history/_unfolded.html", context)
 
 
-FIRST_LINES = 600  # characters of prompt and output
-PREVIEWED = 4  # runs of a comparison
-
-
 @require_GET
 def preview(request: Request, pk: int) -> HttpResponse:
     """Settings and first lines of a run, and of those beside it."""
