@@ -57,6 +57,14 @@ def form(connection: Connection, **changes: Any) -> dict[str, Any]:
     }
 
 
+def test_every_bound_of_a_connection_can_be_set(admin: Client, hosted: Connection) -> None:
+    bounds = {"parallel": 3, "assumed_tokens": 512, "read_timeout": 60}
+    text = admin.get(page(hosted)).text
+    assert all(f'name="{name}"' in text for name in bounds)
+    admin.post(page(hosted), form(hosted, **{name: str(each) for name, each in bounds.items()}))
+    assert {name: getattr(fresh(hosted), name) for name in bounds} == bounds
+
+
 def fresh(connection: Connection) -> Connection:
     return Connection.objects.get(pk=connection.pk)
 

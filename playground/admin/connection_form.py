@@ -73,6 +73,7 @@ class ConnectionForm(forms.ModelForm):
             "default_model",
             "allowed_models",
             "parallel",
+            "assumed_tokens",
             "read_timeout",
             "all_teams",
             "teams",

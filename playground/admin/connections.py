@@ -39,7 +39,7 @@ class ConnectionAdmin(ConnectionList):
             ("Extra headers", {"fields": ["new_headers"], "description": _header_names(obj)}),
             ("Models", {"fields": ["default_model", "allowed_models"]}),
             ("Who may use it", {"fields": ["all_teams", "teams"]}),
-            ("Requests", {"fields": ["parallel", "read_timeout"]}),
+            ("Requests", {"fields": ["parallel", "assumed_tokens", "read_timeout"]}),
         ]
         return [each for each in found if not own or each[0] not in ("Key", "Extra headers")]
 
