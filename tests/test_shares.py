@@ -155,6 +155,22 @@ def test_it_rests_in_the_trash_and_ends_with_the_purge(
     assert "Nothing is shared" in author.get("/shares/").text
 
 
+def test_a_link_to_a_private_run_closes_when_its_author_leaves(
+    client: Client, author: Client, run: Run, bob: User
+) -> None:
+    address = "/" + link(author, run)
+    run.comparison.show_to("private")
+    assert client.get(address).status_code == 200
+    User.objects.filter(pk=bob.pk).update(is_active=False)
+    assert client.get(address).status_code == 404
+    User.objects.filter(pk=bob.pk).update(is_active=True)
+    assert client.get(address).status_code == 200
+    bob.memberships.all().delete()
+    assert client.get(address).status_code == 404
+    run.comparison.show_to("team")  # an owner can revoke it
+    assert client.get(address).status_code == 200
+
+
 def test_a_live_run_is_not_shared_yet(author: Client, run: Run) -> None:
     Run.objects.filter(pk=run.pk).update(status="running")
     answer = author.post(f"/comparisons/{run.comparison_id}/share/", headers=HTMX)

@@ -12,14 +12,14 @@ from typing import Any
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from playground import parameters
 from playground.completion import CompletionRequest
 from playground.models.comparisons import Comparison
 from playground.models.runs import Run
-from playground.models.teams import Team, User
+from playground.models.teams import Membership, Team, User
 from playground.models.visible import Visibility
 
 # Parameters that say who asked.
@@ -100,9 +100,16 @@ class ShareQuerySet(models.QuerySet["Share"]):
         return share, token
 
     def opened(self, token: str) -> "Share | None":
-        """None for a link that is unknown, revoked, or whose run is in the trash or gone."""
+        """None for a link that is unknown, revoked, or whose run is in the trash or gone.
+
+        A link to a private run also closes when its author leaves: nobody else could revoke it.
+        """
+        author = Membership.objects.filter(
+            team=OuterRef("team"), user=OuterRef("author"), user__is_active=True
+        )
         found = self.filter(digest=digest_of(token), revoked_at=None)
         found = found.filter(comparison__deleted_at=None, comparison__purged_at=None)
+        found = found.filter(Q(comparison__visibility=Visibility.TEAM) | Exists(author))
         return found.select_related("comparison").first()
 
 
