@@ -5,8 +5,12 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError, best_match
+from referencing import Registry
 
 from playground.completion import CompletionRequest
+
+# By itself jsonschema would fetch what a `$ref` names, from any address or file of the server.
+NOTHING_ELSE: Registry[Any] = Registry()
 
 
 def schema_of(request: CompletionRequest) -> Any:
@@ -30,7 +34,8 @@ def problem_with(text: str, schema: Any) -> str:
         return f"The answer is not JSON: {error}."
     try:
         Draft202012Validator.check_schema(schema)
-        worst = best_match(Draft202012Validator(schema).iter_errors(value))
+        validator = Draft202012Validator(schema, registry=NOTHING_ELSE)
+        worst = best_match(validator.iter_errors(value))
     except SchemaError as wrong:
         return f"The schema itself is not valid: {wrong.message}."
     except Exception as wrong:  # an unresolvable reference, a pattern that is no pattern

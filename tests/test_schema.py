@@ -1,11 +1,13 @@
 """An answer in JSON against the schema that was sent."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from playground.completion import CompletionRequest
 from playground.schema import problem_with, schema_of
+from tests.fake_provider import FakeProvider
 
 SCHEMA = {
     "type": "object",
@@ -47,6 +49,18 @@ def test_it_names_the_path_that_fails(text: str, said: str) -> None:
 )
 def test_a_schema_that_cannot_be_applied_is_told_not_raised(schema: Any) -> None:
     assert problem_with('"a"', schema)
+
+
+def test_nothing_is_fetched_for_a_schema(provider: FakeProvider, tmp_path: Path) -> None:
+    kept = tmp_path / "kept.json"
+    kept.write_text('{"const": "kept here"}')
+    for address in (f"{provider.url}/v1/models", kept.as_uri()):
+        said = problem_with('"a"', {"$ref": address})
+        assert said.startswith("The schema cannot be applied")
+        assert "kept here" not in said
+    assert not provider.requests
+    inner = {"$defs": {"name": {"type": "string"}}, "$ref": "#/$defs/name"}
+    assert (problem_with('"a"', inner), bool(problem_with("1", inner))) == ("", True)
 
 
 def test_without_a_schema_there_is_nothing_to_say() -> None:
