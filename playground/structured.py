@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+TOO_DEEP = "The answer is nested too deeply to be read as JSON."
 LONGEST = 1_000_000  # characters that are read as JSON
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})[^\n`]*\n(.*?)(?:^ {0,3}\1[`~]*\s*$|\Z)", re.M | re.S)
 _MOST_FENCES = 50
@@ -54,7 +55,7 @@ def _no_constant(name: str) -> Any:
 
 def _sentence(problem: Exception) -> str:
     if isinstance(problem, RecursionError):
-        return "The answer is nested too deeply to be read as JSON."
+        return TOO_DEEP
     if not isinstance(problem, json.JSONDecodeError):
         return f"The answer is not JSON: {problem}."
     place = f"line {problem.lineno}, character {problem.colno}"

@@ -1,12 +1,14 @@
 """An answer in JSON against the schema that was sent."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from playground.completion import CompletionRequest
-from playground.schema import problem_with, schema_of
+from playground.schema import is_in_part, problem_with, schema_of
+from playground.structured import TOO_DEEP
 from tests.fake_provider import FakeProvider
 
 SCHEMA = {
@@ -42,6 +44,7 @@ def test_it_finds_the_schema_in_the_request(values: dict[str, Any], schema: Any)
 def test_it_names_the_path_that_fails(text: str, said: str) -> None:
     assert problem_with(text, SCHEMA).startswith(said)
     assert bool(problem_with(text, SCHEMA)) == bool(said)
+    assert not is_in_part(SCHEMA)
 
 
 @pytest.mark.parametrize(
@@ -49,6 +52,21 @@ def test_it_names_the_path_that_fails(text: str, said: str) -> None:
 )
 def test_a_schema_that_cannot_be_applied_is_told_not_raised(schema: Any) -> None:
     assert problem_with('"a"', schema)
+
+
+@pytest.mark.timeout(20)
+def test_no_answer_and_no_pattern_takes_for_ever() -> None:
+    long = json.dumps({"a" * 60 + "!": "a" * 60 + "!"})
+    slow = "^(a+)+$"
+    for schema in (
+        {"additionalProperties": {"pattern": slow}},
+        {"patternProperties": {slow: {}}, "additionalProperties": False},
+        {"patternProperties": {slow: {}}, "unevaluatedProperties": False},
+    ):
+        assert problem_with(long, schema) == ""
+        assert is_in_part(schema)
+    assert "'b' was unexpected" in problem_with('{"b": 1}', {"additionalProperties": False})
+    assert problem_with("[" * 100_000, {}) == TOO_DEEP
 
 
 def test_nothing_is_fetched_for_a_schema(provider: FakeProvider, tmp_path: Path) -> None:

@@ -15,7 +15,8 @@ from playground.lessons import Lesson, lessons_of, lessons_of_refusal
 from playground.models import Run
 from playground.parameters import Json
 from playground.probabilities import visible
-from playground.schema import problem_with, schema_of
+from playground.schema import is_in_part, problem_with, schema_of
+from playground.structured import LONGEST
 
 register = template.Library()
 
@@ -172,18 +173,19 @@ def silence(run: Run) -> str:
 
 
 @register.filter
-def verdicts(run: Run) -> list[tuple[int, str]]:
-    """[(choice or 0 where there is one, what breaks the schema or "")…]; [] without a schema."""
+def verdicts(run: Run) -> list[tuple[int, str, bool]]:
+    """[(choice or 0 where there is one, what breaks the schema or "", whether not all of it was
+    looked at)…]; [] without a schema. What is too long to be read as JSON is left out."""
     if run.status != RunStatus.COMPLETED or "schema" not in run.request:
         return []
     schema = schema_of(run.request_value())
     if not isinstance(schema, dict | bool):
         return []
-    choices = list(run.choices.all())
+    choices, part = list(run.choices.all()), is_in_part(schema)
     return [
-        (choice.index + 1 if len(choices) > 1 else 0, problem_with(choice.text, schema))
+        (choice.index + 1 if len(choices) > 1 else 0, problem_with(choice.text, schema), part)
         for choice in choices
-        if choice.text or not choice.tool_calls
+        if (choice.text or not choice.tool_calls) and len(choice.text) <= LONGEST
     ]
 
 
