@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator, Mapping
+from itertools import count
 from typing import Any
 
 from jsonschema import Draft202012Validator
@@ -15,8 +16,9 @@ from playground.structured import TOO_DEEP
 
 # By itself jsonschema would fetch what a `$ref` names, from any address or file of the server.
 NOTHING_ELSE: Registry[Any] = Registry()
-
-
+MOST_REFERENCES = 100_000  # that are followed for one answer: a few lines can ask for 2 to the 30th
+MOST_UNIQUE = 2_000  # items of a list that are held against each other
+RULES = Draft202012Validator.VALIDATORS
 NOT_LOOKED_AT = ("pattern", "patternProperties", "unevaluatedProperties")
 
 
@@ -37,8 +39,12 @@ def _additional(
 ) -> Iterator[ValidationError]:
     """Which properties are additional, patterns say too."""
     if "patternProperties" not in schema:
-        found = Draft202012Validator.VALIDATORS["additionalProperties"]
-        yield from found(validator, allowed, value, schema) or ()
+        yield from RULES["additionalProperties"](validator, allowed, value, schema) or ()
+
+
+def _unique(validator: Any, wanted: Any, value: Any, schema: Any) -> Iterator[ValidationError]:
+    if isinstance(value, list) and len(value) <= MOST_UNIQUE:
+        yield from RULES["uniqueItems"](validator, wanted, value, schema) or ()
 
 
 def _unchecked(*_: Any) -> Iterator[ValidationError]:
@@ -52,8 +58,25 @@ Validator = extend(  # type: ignore[no-untyped-call]
         "patternProperties": _each_compiled,
         "additionalProperties": _additional,
         "unevaluatedProperties": _unchecked,
+        "uniqueItems": _unique,
     },
 )
+
+
+def _counting() -> Any:
+    """For one answer; ValueError where a schema refers to itself without end."""
+    steps = count(1)
+
+    def counted(name: str) -> Any:
+        def follow(*given: Any) -> Iterator[ValidationError]:
+            if next(steps) > MOST_REFERENCES:
+                raise ValueError("it refers to itself too often")
+            yield from RULES[name](*given) or ()
+
+        return follow
+
+    names = "$ref", "$dynamicRef"
+    return extend(Validator, {name: counted(name) for name in names})  # type: ignore[no-untyped-call]
 
 
 def schema_of(request: CompletionRequest) -> Any:
@@ -80,7 +103,7 @@ def problem_with(text: str, schema: Any) -> str:
         return TOO_DEEP
     try:
         Draft202012Validator.check_schema(schema)
-        validator = Validator(schema, registry=NOTHING_ELSE)
+        validator = _counting()(schema, registry=NOTHING_ELSE)
         worst = best_match(validator.iter_errors(value))
     except SchemaError as wrong:
         return f"The schema itself is not valid: {wrong.message}."

@@ -54,7 +54,7 @@ def test_a_schema_that_cannot_be_applied_is_told_not_raised(schema: Any) -> None
     assert problem_with('"a"', schema)
 
 
-@pytest.mark.timeout(20)
+@pytest.mark.timeout(60)
 def test_no_answer_and_no_pattern_takes_for_ever() -> None:
     long = json.dumps({"a" * 60 + "!": "a" * 60 + "!"})
     slow = "^(a+)+$"
@@ -65,6 +65,12 @@ def test_no_answer_and_no_pattern_takes_for_ever() -> None:
     ):
         assert problem_with(long, schema) == ""
         assert is_in_part(schema)
+    twice = {f"a{n}": {"allOf": [{"$ref": f"#/$defs/a{n + 1}"}] * 2} for n in range(40)}
+    said = problem_with("1", {"$defs": {**twice, "a40": {}}, "$ref": "#/$defs/a0"})
+    assert said == "The schema cannot be applied: it refers to itself too often."
+    lists = json.dumps([[n] for n in range(50_000)] + [{}])
+    assert problem_with(lists, {"uniqueItems": True}) == ""
+    assert problem_with("[1, 1]", {"uniqueItems": True})
     assert "'b' was unexpected" in problem_with('{"b": 1}', {"additionalProperties": False})
     assert problem_with("[" * 100_000, {}) == TOO_DEEP
 
