@@ -3,7 +3,7 @@
 import pytest
 from django.test import Client
 
-from playground.models import User
+from playground.models import Connection, User
 from tests.runs import make_run
 
 GETS = (
@@ -36,3 +36,11 @@ def test_numbers_that_are_too_large_break_no_page(client: Client, alice: User, n
         address = address.replace("runs/7", f"runs/{places[0]}").replace("/7/", f"/{places[1]}/")
         values = {name: text.replace("{}", number) for name, text in fields.items()}
         assert client.post(address, values).status_code < 500
+
+
+def test_token_ids_nested_without_end_are_none(
+    client: Client, alice: User, connection: Connection
+) -> None:
+    client.force_login(alice)
+    answer = client.post(f"/connections/{connection.pk}/tokens/", {"ids": "[" * 100_000})
+    assert answer.status_code == 200

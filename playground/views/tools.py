@@ -160,7 +160,7 @@ def tokens(request: Request, pk: int) -> HttpResponse:
     model = request.POST.get("model", "")
     try:
         ids = json.loads(request.POST.get("ids", "null"))
-    except ValueError:
+    except (ValueError, RecursionError):
         ids = None
     try:
         found = wait_for(asked, connection, _tokens_by(connection, request, model, ids))
