@@ -40,8 +40,8 @@
     row.querySelector(".run__link").setAttribute("aria-current", "true");
     if (focus) row.querySelector(".run__link").focus({ preventScroll: true });
     row.scrollIntoView({ block: "nearest" });
+    const mine = ++round; // whoever comes back to the run that is shown wants no other that is on its way
     if (pane.querySelector("[data-pane]")?.dataset.item === row.id) return undefined;
-    const mine = ++round;
     const url = row.dataset.row;
     return fetch(url, { headers: { "HX-Request": "true" }, credentials: "same-origin" }).then((answer) => (answer.ok ? answer.text() : Promise.reject(answer))).then((html) => {
       if (mine !== round) return;

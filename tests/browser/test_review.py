@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
 from tests.browser.conftest import listen
 from tests.browser.people import logged_in, prepare
@@ -203,6 +203,28 @@ def test_a_comment_stays_with_the_run_for_which_it_was_begun(
         ("Said prompt 0", "of the first"),
         ("Said prompt 1", "of the second"),
     ]
+
+
+def test_back_at_the_run_that_is_shown_no_other_takes_its_place(
+    as_person: Callable[..., Page], server: Server
+) -> None:
+    """The answer for the next one is on its way when the cursor comes back."""
+    page = in_queue(as_person, server, "Back", 2)
+    cursor, pane = page.locator(".item[data-cursor]"), page.locator("#pane")
+    expect(pane).to_contain_text("Back output 0")
+    held: list[Route] = []
+    page.route(
+        f"**{page.locator('.item').nth(1).get_attribute('data-row')}",
+        lambda route: held.append(route),
+    )
+    page.keyboard.press("j")
+    expect(cursor).to_contain_text("Back prompt 1")
+    page.keyboard.press("k")
+    expect(cursor).to_contain_text("Back prompt 0")
+    with page.expect_response(held[0].request.url):
+        held[0].continue_()
+    page.wait_for_timeout(200)
+    expect(pane).to_contain_text("Back output 0")
 
 
 def test_every_key_of_the_queue_does_its_work_and_none_while_typing(
