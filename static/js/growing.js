@@ -13,13 +13,33 @@
     const text = document.getElementById("prompt"), back = form.querySelector("[data-undo-generation]");
     const ghost = form.querySelector("[data-ghost]"), said = ghost.querySelector("[data-ghost-text]"), fault = ghost.querySelector("[data-ghost-fault]");
     const foreign = playground.foreign(form);
-    const grown = []; // {at, text}: pieces that were appended, the newest last
+    const grown = []; // {at, text}: pieces that were appended, the newest last; `at` is -1 where one was edited
+    let known = ""; // the prompt in which they stand
     const plain = () => host.document().mode === "text";
-    const show = () => { foreign.close(); showBack(); };
+    const lines = (words) => words.replace(/\r\n?/g, "\n");
+    /* In another prompt there is none of them. */
+    const show = () => {
+      foreign.close();
+      if (text.value !== known) { grown.length = 0; known = text.value; }
+      showBack();
+    };
+    const write = (words) => { known = lines(words); host.put(words); }; // a text box ends its lines in one way
+    /* Where the pieces are after an edit, which ends at the caret. */
+    const follow = () => {
+      const now = text.value, most = Math.min(now.length, known.length), rest = now.slice(text.selectionEnd);
+      const last = known.endsWith(rest) && rest.length <= most ? rest.length : 0;
+      let first = 0;
+      while (first < most - last && now[first] === known[first]) first += 1;
+      const end = known.length - last, by = now.length - known.length;
+      grown.forEach((piece) => {
+        if (piece.at >= end) piece.at += by; else if (piece.at + piece.text.length > first) piece.at = -1;
+      });
+      known = now;
+    };
     const showBack = () => { back.hidden = !grown.length || !plain(); };
     const extend = (piece) => {
-      grown.push({ at: text.value.length, text: piece });
-      host.put(text.value + piece);
+      grown.push({ at: text.value.length, text: lines(piece) });
+      write(text.value + piece);
       text.focus();
       text.setSelectionRange(text.value.length, text.value.length);
       text.scrollTop = text.scrollHeight;
@@ -28,11 +48,11 @@
     const undo = () => {
       const last = grown.at(-1);
       if (!last || !plain()) { playground.announce("No generation is in the prompt."); return; }
-      const now = text.value, at = now.slice(last.at, last.at + last.text.length) === last.text ? last.at : now.lastIndexOf(last.text);
+      const now = text.value, { at } = last;
       grown.pop();
       showBack();
       if (at < 0) { playground.announce("The last generation was edited; it stays.", true); return; }
-      host.put(now.slice(0, at) + now.slice(at + last.text.length));
+      write(now.slice(0, at) + now.slice(at + last.text.length));
       text.focus();
       text.setSelectionRange(at, at);
       playground.announce("The last generation is taken back.");
@@ -45,7 +65,6 @@
       playground.failed("append", "The output could not be read. Nothing was appended; try again in a moment.");
       return null;
     };
-    const lines = (words) => words.replace(/\r\n?/g, "\n");
     const chosen = () => document.activeElement.closest("#outputs [data-run]")
       || [...document.querySelectorAll("#outputs [data-run]:not([data-status=queued], [data-status=running])")].find((each) => each.querySelector(".out")?.textContent);
     const append = async (article) => {
@@ -161,7 +180,7 @@
       if (event.key === "Tab" && !event.ctrlKey) { event.preventDefault(); take(shown); }
       if (event.key === "ArrowRight" && event.ctrlKey) { event.preventDefault(); take(word()); }
     });
-    text.addEventListener("input", () => { if (!ghost.hidden) close(); foreign.close(); });
+    text.addEventListener("input", () => { follow(); if (!ghost.hidden) close(); foreign.close(); });
     return { undo, append: () => append(chosen()), preview, show };
   };
 })();

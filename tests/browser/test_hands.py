@@ -101,6 +101,38 @@ def test_an_output_is_appended_and_taken_back(page: Page, fake: FakeProvider) ->
     expect(page.get_by_role("button", name="Undo generation")).to_be_hidden()
 
 
+def test_only_what_a_model_wrote_is_taken_back(page: Page, fake: FakeProvider) -> None:
+    finished(run(page, "Once").first)
+    next_run(page, lambda: prompt(page).press("Alt+a"))
+    prompt(page).press("Control+Home")
+    page.keyboard.type(f"See {ANSWER}")  # the same words by hand, before it and behind
+    prompt(page).press("Control+End")
+    page.keyboard.type(ANSWER)
+    page.keyboard.press("Alt+z")
+    expect(prompt(page)).to_have_value(f"See {ANSWER}Once{ANSWER}")
+    finished(run(page, "Twice").first)
+    next_run(page, lambda: prompt(page).press("Alt+a"))
+    prompt(page).press("Control+End")
+    for _ in range(4):
+        page.keyboard.press("Backspace")
+    page.keyboard.type(f", by hand {ANSWER}")
+    by_hand = prompt(page).input_value()
+    page.keyboard.press("Alt+z")
+    expect(page.locator("#announce-error")).to_contain_text("was edited; it stays")
+    expect(prompt(page)).to_have_value(by_hand)
+    fake.reply_with(words(1, None, "a\r\n"))  # which a text box keeps as line ends of its own
+    finished(run(page, "Lines").first)
+    next_run(page, lambda: prompt(page).press("Alt+a"))
+    expect(prompt(page)).to_have_value("Linesa\n0 ")
+    expect(page.get_by_role("button", name="Undo generation")).to_be_visible()
+    page.keyboard.press("Alt+z")
+    expect(prompt(page)).to_have_value("Lines")
+    next_run(page, lambda: prompt(page).press("Control+Enter"))
+    next_run(page, lambda: prompt(page).press("Alt+a"))
+    page.evaluate("document.querySelector('[data-sample]').click()")  # another prompt has none
+    expect(page.get_by_role("button", name="Undo generation")).to_be_hidden()
+
+
 def test_an_output_is_not_joined_to_another_prompt_without_a_word(
     page: Page, fake: FakeProvider
 ) -> None:
