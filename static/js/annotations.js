@@ -24,10 +24,10 @@
   };
   document.addEventListener("keydown", (event) => {
     const { key, target } = event;
-    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || event.defaultPrevented) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || event.defaultPrevented || event.repeat) return;
     if (target.closest?.(typing) || document.querySelector("dialog[open]")) return;
     const scope = current(target);
-    if (!scope) return;
+    if (!scope || (key === "R" && !event.shiftKey)) return; // the lock of capitals spends nothing
     const done = /^[1-5]$/.test(key) ? rate(scope, key) : act[key]?.(scope);
     if (done) event.preventDefault();
   });

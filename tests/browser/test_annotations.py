@@ -71,6 +71,27 @@ def test_a_run_is_starred_rated_labelled_and_commented_by_keyboard(
     expect(page.locator(".comment__text")).to_have_count(1)
 
 
+def test_the_lock_of_capitals_and_a_key_that_is_held_run_nothing(
+    open_page: Open, server: Server, fake: FakeProvider
+) -> None:
+    page = open_page()
+    fake.clear()
+    page.goto(finished_run(page, server, "Run me"))
+    page.keyboard.press("R")  # without Shift
+    page.keyboard.press("s")
+    star = page.get_by_role("button", name="Star", exact=True)
+    expect(star).to_have_attribute("aria-pressed", "true")
+    assert len(fake.posts) == 1
+    page.keyboard.down("Shift")
+    for _ in range(5):
+        page.keyboard.down("R")
+    page.keyboard.up("R")
+    page.keyboard.up("Shift")
+    page.wait_for_url("**/comparisons/*/")
+    finished(page.locator("article[data-run]"))
+    assert len(fake.posts) == 2
+
+
 def test_who_comes_by_the_link_of_the_comments_can_write_one(
     open_page: Open, server: Server, fake: FakeProvider
 ) -> None:
