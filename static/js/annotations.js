@@ -44,6 +44,21 @@
     setTimeout(() => document.querySelector(`#${id} .labels__add input[name=label]`)?.focus());
   });
 
+  /* A comment that was begun stays with its run while another one is edited or deleted. */
+  let begun = null; // {text, of: where it would go}
+  const writing = () => document.getElementById("comment-new");
+  document.addEventListener("htmx:beforeSwap", ({ detail }) => {
+    const field = writing();
+    if (detail.target.id !== "comments" || !field) return;
+    begun = detail.requestConfig.elt.contains(field) ? null : { text: field.value, of: field.form.action };
+  });
+  document.addEventListener("htmx:afterSettle", () => {
+    const field = writing();
+    if (!begun || !field) return;
+    if (!field.value && field.form.action === begun.of) field.value = begun.text;
+    begun = null;
+  });
+
   /* Ctrl+Enter sends the comment that is being written. */
   document.addEventListener("keydown", (event) => {
     const form = event.target.closest?.("[data-submit-keys]");

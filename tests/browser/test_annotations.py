@@ -179,6 +179,29 @@ def test_what_is_deleted_comes_back_with_u_and_goes_for_ever_from_the_trash(
     expect(page.locator(".toast")).to_contain_text("is in the trash")
     expect(row).to_have_count(0)
     page.keyboard.press("u")
+def test_a_comment_that_was_begun_outlives_what_is_done_to_others(
+    open_page: Open, server: Server, fake: FakeProvider
+) -> None:
+    page = open_page()
+    page.goto(finished_run(page, server, "Begun"))
+    box = page.get_by_label("Add a comment")
+    box.fill("First")
+    page.get_by_role("button", name="Add comment").click()
+    expect(page.locator(".comment__text")).to_have_text("First")
+    expect(box).to_have_value("")
+    box.fill("Begun and long")
+    page.get_by_role("link", name="Edit this comment").click()
+    expect(page.get_by_label("Your comment")).to_be_focused()
+    page.get_by_role("link", name="Cancel").click()
+    expect(box).to_have_value("Begun and long")
+    page.get_by_role("button", name="Delete this comment").click()
+    expect(page.locator(".comment")).to_have_count(0)
+    expect(box).to_have_value("Begun and long")
+    page.get_by_role("button", name="Add comment").click()
+    expect(page.locator(".comment__text")).to_have_text("Begun and long")
+    expect(box).to_have_value("")
+
+
     expect(row).to_be_visible()
     page.goto(address)
     page.locator("[data-trash]").click()
