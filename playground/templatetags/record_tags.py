@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 from django import template
+from django.urls import reverse
 from django.utils import timezone
 
 from playground.completion import RunStatus
@@ -22,6 +23,15 @@ register = template.Library()
 
 USAGE = "stream_options.include_usage"
 LEARNING = timedelta(seconds=15)  # after its end a run's lessons may not be stored yet
+
+
+@register.filter
+def at_page_of(request: Any, run: Run) -> bool:
+    """Whether the run's own page is shown, which has beside the column what else stands in it."""
+    if not request.htmx:
+        return bool(request.resolver_match.url_name == "run")
+    here = request.htmx.current_url_abs_path or ""
+    return bool(here.partition("?")[0] == reverse("run", args=[run.pk]))
 
 
 @register.filter

@@ -6,8 +6,8 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.steps import eventually, finished, run
-from tests.fake_provider import FakeProvider
-from tests.server import Server
+from tests.fake_provider import DONE, FIN, FakeProvider, Reply, text_event
+from tests.server import Server, document
 
 Open = Callable[..., Page]
 
@@ -107,6 +107,37 @@ def test_who_comes_by_the_link_of_the_comments_can_write_one(
     expect(page.locator("body")).to_be_focused()
 
 
+def test_the_page_of_a_run_has_its_marks_once(
+    open_page: Open, server: Server, fake: FakeProvider
+) -> None:
+    """Also when its column is drawn anew: at its end, or with all of a very long text."""
+    whole = "word " * 60_000
+    fake.on("long", Reply(pieces=[0.5, text_event(whole), FIN, DONE]))
+    [row] = server.rows("SELECT id FROM playground_connection WHERE name = 'fake'")
+    settings = {"connection": row["id"], "model": "long"}
+    _, [pk] = server.user().run(document(settings))
+    page = open_page()
+    page.goto(f"{server.url}/runs/{pk}/")
+    column, star = page.locator("article[data-run]"), page.locator("[data-star]")
+    finished(column)
+    page.get_by_role("button", name="Run column A again").wait_for()
+    expect(column.locator("[data-use]")).to_have_count(0)  # there is no form to put it into
+    page.reload()
+    page.get_by_role("link", name="Show all 300,000 characters").click()
+    expect(column.locator("[data-tail]")).to_have_count(0)
+    expect(star).to_have_count(1)
+    expect(column.locator("[data-use]")).to_have_count(0)
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("s")
+    expect(star).to_have_attribute("aria-pressed", "true")
+    comparison = page.locator(".crumbs a").nth(1)
+    comparison.click()
+    page.get_by_role("link", name="Show all 300,000 characters").click()
+    expect(column.locator("[data-tail]")).to_have_count(0)
+    expect(column.locator("[data-star]")).to_have_count(1)
+    expect(column.locator("[data-use]")).to_have_count(1)
+
+
 def test_who_sees_it_is_said_beside_the_form_too(
     open_page: Open, server: Server, fake: FakeProvider
 ) -> None:
@@ -148,6 +179,29 @@ def test_a_comment_is_edited_and_deleted_by_its_author(
     expect(page.locator(".comment")).to_have_count(0)
 
 
+def test_a_comment_that_was_begun_outlives_what_is_done_to_others(
+    open_page: Open, server: Server, fake: FakeProvider
+) -> None:
+    page = open_page()
+    page.goto(finished_run(page, server, "Begun"))
+    box = page.get_by_label("Add a comment")
+    box.fill("First")
+    page.get_by_role("button", name="Add comment").click()
+    expect(page.locator(".comment__text")).to_have_text("First")
+    expect(box).to_have_value("")
+    box.fill("Begun and long")
+    page.get_by_role("link", name="Edit this comment").click()
+    expect(page.get_by_label("Your comment")).to_be_focused()
+    page.get_by_role("link", name="Cancel").click()
+    expect(box).to_have_value("Begun and long")
+    page.get_by_role("button", name="Delete this comment").click()
+    expect(page.locator(".comment")).to_have_count(0)
+    expect(box).to_have_value("Begun and long")
+    page.get_by_role("button", name="Add comment").click()
+    expect(page.locator(".comment__text")).to_have_text("Begun and long")
+    expect(box).to_have_value("")
+
+
 def test_one_key_hides_a_run_and_shows_it_again(
     open_page: Open, server: Server, fake: FakeProvider
 ) -> None:
@@ -179,29 +233,6 @@ def test_what_is_deleted_comes_back_with_u_and_goes_for_ever_from_the_trash(
     expect(page.locator(".toast")).to_contain_text("is in the trash")
     expect(row).to_have_count(0)
     page.keyboard.press("u")
-def test_a_comment_that_was_begun_outlives_what_is_done_to_others(
-    open_page: Open, server: Server, fake: FakeProvider
-) -> None:
-    page = open_page()
-    page.goto(finished_run(page, server, "Begun"))
-    box = page.get_by_label("Add a comment")
-    box.fill("First")
-    page.get_by_role("button", name="Add comment").click()
-    expect(page.locator(".comment__text")).to_have_text("First")
-    expect(box).to_have_value("")
-    box.fill("Begun and long")
-    page.get_by_role("link", name="Edit this comment").click()
-    expect(page.get_by_label("Your comment")).to_be_focused()
-    page.get_by_role("link", name="Cancel").click()
-    expect(box).to_have_value("Begun and long")
-    page.get_by_role("button", name="Delete this comment").click()
-    expect(page.locator(".comment")).to_have_count(0)
-    expect(box).to_have_value("Begun and long")
-    page.get_by_role("button", name="Add comment").click()
-    expect(page.locator(".comment__text")).to_have_text("Begun and long")
-    expect(box).to_have_value("")
-
-
     expect(row).to_be_visible()
     page.goto(address)
     page.locator("[data-trash]").click()
