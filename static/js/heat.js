@@ -67,6 +67,8 @@
   const fill = async (map) => {
     const { box } = map;
     let block = null, size = 0, began = performance.now();
+    box.replaceChildren(); // what was drawn before a page of tokens could not be had
+    box.setAttribute("aria-busy", "true");
     const open = () => {
       block = document.createElement("span");
       block.className = "tokens__block";

@@ -11,7 +11,7 @@
     url.searchParams.set("from", from);
     url.searchParams.set("count", PAGE);
     if (choice !== undefined) url.searchParams.set("choice", choice);
-    const response = await fetch(url, { credentials: "same-origin" });
+    const response = await fetch(url, { credentials: "same-origin" }).catch(() => { throw new Error("The probabilities could not be read: the server cannot be reached."); });
     if (response.status === 404) return { runs: [] };
     if (!response.ok) throw new Error(`The probabilities could not be read (${response.status}).`);
     return response.json();

@@ -529,6 +529,27 @@ def test_five_thousand_tokens_are_drawn_and_reached(
     expect(popover(page)).to_contain_text("5000/5000")
 
 
+def test_what_could_be_had_in_part_is_not_drawn_twice(
+    page: Page, server: Server, fake: FakeProvider
+) -> None:
+    tokens = [f" w{i}" for i in range(700)]
+    top = [{token: -0.1, " x": -3} for token in tokens]
+    logprobs = {"tokens": tokens, "token_logprobs": [-0.1] * 700, "top_logprobs": top}
+    choice = {
+        "index": 0, "text": "".join(tokens), "logprobs": logprobs, "finish_reason": "stop",
+    }  # fmt: skip
+    fake.on("part", json_reply({"object": "text_completion", "model": "m", "choices": [choice]}))
+    column = stored(page, server, "part")
+    page.route("**/*from=500*", lambda route: route.abort())
+    column.get_by_role("tab", name="Probabilities").click()
+    note = column.locator("[data-heat-note]")
+    expect(note).to_have_text("The probabilities could not be read: the server cannot be reached.")
+    page.unroute("**/*from=500*")
+    column.get_by_role("tab", name="As sent").click()  # with what comes next it is tried again
+    expect(note).to_be_empty()
+    assert shown(heat(column)) == "".join(tokens)
+
+
 def test_right_to_left_text_and_several_choices(
     page: Page, server: Server, fake: FakeProvider
 ) -> None:
