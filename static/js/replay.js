@@ -9,7 +9,7 @@
   const card = () => document.querySelector("[data-replay]");
   const columns = () => [...document.querySelectorAll("#outputs [data-run]")];
   let record = null; // {run id: {end, choices}}
-  let shown = []; // {times, offsets, text, node, original} of each output while it is replayed
+  let shown = []; // {times, offsets, text, drawn, element, original} of each output while it is replayed
   let at = 0, speed = 1, playing = false, last = 0, timer = 0, drawnFor = "";
 
   const span = () => Number(card().dataset.span);
@@ -28,11 +28,9 @@
     element.className = "out out--replay";
     element.dir = "auto";
     element.setAttribute("aria-live", "off");
-    const node = document.createTextNode("");
-    element.append(node);
     original.before(element);
     original.hidden = true;
-    return { times: arrivals.map(([ms]) => ms), offsets, text, node, element, original };
+    return { times: arrivals.map(([ms]) => ms), offsets, text, drawn: 0, element, original };
   };
   const begin = () => {
     if (shown.length) return;
@@ -55,11 +53,19 @@
     while (low < high) { const middle = (low + high) >> 1; if (times[middle] <= ms) low = middle + 1; else high = middle; }
     return low;
   };
+  /* White space may be shown or hidden meanwhile, which makes other nodes of the same text. */
+  const append = (element, text) => {
+    const { marks } = playground, last = element.lastChild;
+    if (marks.on) element.append(marks.fragment(text));
+    else if (last?.nodeType === Node.TEXT_NODE) last.appendData(text);
+    else element.append(text);
+  };
   const write = (one) => {
     const count = reached(one.times, at), end = count ? one.offsets[count - 1] : 0;
-    if (end === one.node.length) return;
-    if (end > one.node.length) one.node.appendData(one.text.slice(one.node.length, end));
-    else one.node.data = one.text.slice(0, end);
+    if (end === one.drawn) return;
+    if (end < one.drawn) { one.element.replaceChildren(); one.drawn = 0; }
+    append(one.element, one.text.slice(one.drawn, end));
+    one.drawn = end;
     const body = one.element.closest(".col__body");
     if (playing) body.scrollTop = body.scrollHeight;
   };
@@ -100,6 +106,7 @@
     button.setAttribute("aria-pressed", String(playing));
     button.querySelector("[data-play-label]").textContent = playing ? "Pause" : at < span() ? "Go on" : "Replay";
   };
+  const showSpeed = () => card().querySelectorAll("[data-speed]").forEach((one) => one.setAttribute("aria-pressed", String(Number(one.dataset.speed) === speed)));
   const load = async () => {
     if (record) return true;
     const asked = drawnFor, ids = columns().slice(0, MOST).map((column) => column.dataset.run);
@@ -129,7 +136,7 @@
     if ("play" in button.dataset) play();
     if (button.dataset.speed) {
       speed = Number(button.dataset.speed);
-      card().querySelectorAll("[data-speed]").forEach((one) => one.setAttribute("aria-pressed", String(one === button)));
+      showSpeed();
     }
   });
   document.addEventListener("input", async (event) => {
@@ -161,7 +168,7 @@
     drawnFor = key;
     record = null;
     htmx.ajax("GET", `${place.dataset.timeline}?ids=${key}`, { source: place, target: place, swap: "innerHTML" })
-      .then(() => { if (card()) { at = span(); draw(); showButton(); } })
+      .then(() => { if (card()) { at = span(); draw(); showButton(); showSpeed(); } })
       .catch(() => { drawnFor = ""; });
   };
   /* Somebody looks at another view, or a column is drawn again: the page's own text comes back. */

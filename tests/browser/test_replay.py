@@ -133,6 +133,39 @@ def test_the_slider_goes_by_keyboard_and_another_view_ends_the_replay(
     page.keyboard.press("End")
 
 
+def test_white_space_that_is_shown_meanwhile_does_not_halt_it(
+    opened: Callable[..., Page],
+) -> None:
+    page = opened()
+    whole, slow = "".join(WORDS), page.locator(".out--replay").last
+    scrub(page, 700)
+    expect(slow).to_contain_text("w0")
+    page.get_by_role("button", name="White space").click()
+    expect(slow.locator(".ws").first).to_be_visible()
+    before = len(texts(page)[1])
+    scrub(page, 1400)
+    expect(replayed(page)).to_have_count(2)
+    assert len(texts(page)[1]) > before
+    assert whole.startswith(texts(page)[1])
+    page.get_by_role("button", name="White space").click()
+    scrub(page, 700)
+    assert len(texts(page)[1]) == before
+    scrub(page, 10**6)
+    expect(replayed(page)).to_have_count(0)
+    assert texts(page) == [whole, whole]
+
+
+def test_the_speed_stays_pressed_in_a_new_picture(opened: Callable[..., Page]) -> None:
+    page = opened()
+    page.get_by_role("button", name="4×").click()
+    before = page.locator("article[data-run]").first.get_attribute("data-run")
+    page.get_by_role("button", name="Run column A again").click()
+    expect(page.locator(f'article[data-run="{before}"]')).to_have_count(0)
+    finished(page.locator("article[data-run]").first)
+    expect(page.locator(f"#played-{before}")).to_have_count(0)
+    expect(page.locator("[data-speed][aria-pressed=true]")).to_have_text(["4×"])
+
+
 def test_with_less_motion_it_goes_in_steps(opened: Callable[..., Page]) -> None:
     page = opened(reduced_motion="reduce")
     page.get_by_role("button", name="Replay").click()
