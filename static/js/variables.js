@@ -147,7 +147,7 @@
         const value = (name) => listed(boxes()[name] || "")[0].replace(VARIABLE, "\\$&"); // what it holds is no template
         return host.document().prompt.replace(VARIABLE, (whole, escaped, name) => (escaped ? whole : value(name)));
       },
-      get control() { return list.querySelector("[data-var=undefined] textarea, textarea") || choose; },
+      get control() { return list.querySelector("[data-var=undefined] textarea") || list.querySelector("textarea:not([hidden])") || choose; },
     };
   };
 })();

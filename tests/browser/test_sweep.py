@@ -225,6 +225,20 @@ def test_repeats_are_asked_by_n_where_the_slots_are_known(
     assert sorted(post.json["n"] for post in fake.posts) == [2, 4]
 
 
+def test_of_several_variables_the_one_without_a_value_is_shown(
+    page: Page, fake: FakeProvider
+) -> None:
+    prompt(page, "Tell {{who}} of {{what}}")
+    page.get_by_label("Value of who").fill("ann")
+    press(page)
+    box = page.get_by_label("Value of what")
+    expect(box).to_be_focused()
+    expect(page.locator("[data-vars] [aria-invalid]")).to_have_count(1)
+    expect(box).to_have_attribute("aria-invalid", "true")
+    box.fill("birds")
+    expect(page.locator("[data-vars] [aria-invalid]")).to_have_count(0)
+
+
 def test_an_undefined_variable_is_refused_at_its_box(page: Page, fake: FakeProvider) -> None:
     fake.clear()
     prompt(page, "Hi {{name}}")
