@@ -17,12 +17,15 @@
     const isOwn = (path, at) => Object.prototype.hasOwnProperty.call(host.columns()[at].values, path);
     const isPart = (path) => ["extra_body", "headers"].includes(path);
     const all = () => host.panel().paths().filter((path) => !isPart(path));
-    const used = (path) => host.columns().some((_, at) => text(value(path, at)) !== "" || isOwn(path, at));
-    const differs = (values) => new Set(values.map(text)).size > 1;
+    /* An empty text is a value and is sent. */
+    const sent = (raw) => raw !== undefined && raw !== null;
+    const used = (path) => host.columns().some((_, at) => sent(value(path, at)) || isOwn(path, at));
+    const differs = (values) => new Set(values.map((raw) => `${sent(raw)} ${text(raw)}`)).size > 1;
+    const words = (raw) => short(raw) || (sent(raw) ? "empty text" : "not sent");
 
     const control = (path, at, letter) => {
       const entry = host.panel().entry(path, at), raw = value(path, at);
-      if (!entry && text(raw) === "") return make("span", "–", { className: "nil", title: "This backend does not know it" });
+      if (!entry && !sent(raw)) return make("span", "–", { className: "nil", title: "This backend does not know it" });
       const name = `${path} of column ${letter}`;
       let made;
       if (entry && (entry.widget === "flag" || (entry.widget === "option" && (entry.choices || []).length))) {
@@ -36,10 +39,10 @@
         made = make("input", undefined, { className: "input input--sm input--mono", value: text(raw), placeholder: "not sent", autocomplete: "off", spellcheck: false });
         if (entry && entry.widget === "number") made.inputMode = "decimal";
       } else {
-        made = make("button", short(raw) || "not sent", { type: "button", className: `overview__open mono${text(raw) ? "" : " nil"}` });
+        made = make("button", words(raw), { type: "button", className: `overview__open mono${sent(raw) ? "" : " nil"}` });
         made.dataset.goto = "";
       }
-      made.setAttribute("aria-label", made.matches("button") ? `${name}: ${short(raw) || "not sent"}, edit` : name);
+      made.setAttribute("aria-label", made.matches("button") ? `${name}: ${words(raw)}, edit` : name);
       made.dataset.path = path;
       made.dataset.at = at;
       if (!made.matches("select")) return made;
@@ -56,7 +59,7 @@
       if (PARTS.includes(path)) return;
       [...row.querySelectorAll("td")].forEach((cell, at) => {
         cell.toggleAttribute("data-own", isOwn(path, at));
-        const entry = host.panel().entry(path, at), set = text(value(path, at)) !== "";
+        const entry = host.panel().entry(path, at), set = sent(value(path, at));
         cell.toggleAttribute("data-warn", set && !entry);
         cell.title = set && !entry ? `Not sent to ${columns[at].title}.` : "";
       });

@@ -344,6 +344,27 @@ def test_the_table_shows_and_edits_the_parameters_of_all_columns(
     assert sent(fake, "top_p") == {"one": 0.5, "two": 0.5, "three": 0.5}
 
 
+def test_the_table_shows_an_empty_text_that_is_sent(page: Page, fake: FakeProvider) -> None:
+    three(page)
+    page.get_by_label("Find a parameter").fill("suffix")
+    box(page, "suffix").fill("x")
+    box(page, "suffix").fill("")
+    page.get_by_role("button", name="All parameters").click()
+    cells = page.locator("#overview-dialog").get_by_role("button", name="suffix of column")
+    expect(cells).to_have_text(["empty text"] * 3)
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Edit column B").click()
+    row(page, "suffix").get_by_role("button", name="Do not send suffix in column B").click()
+    page.get_by_role("button", name="All parameters").click()
+    expect(cells).to_have_text(["empty text", "not sent", "empty text"])
+    line = page.locator('#overview-dialog tr[data-path="suffix"]')
+    expect(line).to_have_attribute("data-differs", "")
+    page.keyboard.press("Escape")
+    run(page)
+    fake.wait_for_request(3)
+    assert sent(fake, "suffix") == {"one": "", "two": None, "three": ""}
+
+
 def test_columns_by_keyboard_alone(page: Page, fake: FakeProvider) -> None:
     page.locator("#prompt").focus()
     page.keyboard.type("Keys")
