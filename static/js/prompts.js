@@ -44,7 +44,7 @@
       });
       tab.addEventListener("keydown", (event) => {
         const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-        if (!step) return;
+        if (!step || event.altKey || event.ctrlKey || event.metaKey) return;
         const next = tabs[(i + step + tabs.length) % tabs.length];
         setMode(next.dataset.mode);
         next.focus();

@@ -130,7 +130,7 @@
   document.addEventListener("keydown", (event) => {
     const tab = event.target.closest("[data-tabs] [role=tab]");
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-    if (!tab || !step) return;
+    if (!tab || !step || event.altKey || event.ctrlKey || event.metaKey) return;
     const all = [...tab.parentElement.children];
     choose(all[(all.indexOf(tab) + step + all.length) % all.length], true);
   });

@@ -152,6 +152,10 @@ def test_a_kind_of_prompt_leads_to_where_one_types(page: Page) -> None:
     expect(page.get_by_role("tab", name="Prompt list")).to_be_focused()
     page.keyboard.press("Enter")
     expect(page.get_by_role("textbox", name="Prompt 1")).to_be_focused()
+    page.get_by_role("tab", name="Prompt list").focus()
+    page.keyboard.press("Alt+ArrowRight")  # is the browser's
+    page.wait_for_timeout(200)
+    expect(page.get_by_role("tab", name="Prompt list")).to_have_attribute("aria-selected", "true")
 
 
 def test_messages_carry_tool_calls_and_their_answers(page: Page, fake: FakeProvider) -> None:
