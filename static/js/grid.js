@@ -45,15 +45,20 @@
 
   /* --- Open a cell --- */
   const dialog = document.getElementById("cell-dialog");
-  let held = null; // the live cell whose run the dialog follows meanwhile
+  let held = null, asked = ""; // the live cell whose run the dialog follows meanwhile; what it was opened for
   const open = async (link) => {
     const cell = link.closest(".cell");
     document.getElementById("cell-dialog-title").textContent = link.getAttribute("aria-label").replace(/^Open /, "");
     dialog.querySelector("[data-cell-page]").href = link.href;
     if (cell && isLive(cell)) { held = cell; cell.dataset.held = cell.dataset.run; delete cell.dataset.run; }
     dialog.showModal();
-    await htmx.ajax("GET", link.getAttribute("href"), { target: "#cell-dialog-body", swap: "innerHTML" });
+    asked = link.getAttribute("href");
+    await htmx.ajax("GET", asked, { target: "#cell-dialog-body", swap: "innerHTML" });
   };
+  /* What comes when the dialog is closed again would follow the run in the place of its cell. */
+  document.addEventListener("htmx:beforeSwap", ({ detail }) => {
+    if (detail.target.id === "cell-dialog-body" && !(dialog.open && detail.requestConfig.path === asked)) detail.shouldSwap = false;
+  });
   document.addEventListener("click", (event) => {
     const link = event.target.closest("[data-open-cell]");
     if (!link || !dialog || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;

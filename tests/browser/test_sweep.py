@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.browser.steps import number
 from tests.fake_provider import DONE, FIN, FakeProvider, Reply, text_event, words
@@ -122,6 +122,33 @@ def test_a_cell_opens_to_its_full_column(page: Page, fake: FakeProvider) -> None
     expect(dialog).to_be_visible()
     page.keyboard.press("Escape")
     expect(dialog).to_be_hidden()
+
+
+def test_a_cell_that_is_closed_before_it_came_goes_on_in_the_grid(
+    page: Page, fake: FakeProvider
+) -> None:
+    fake.clear()
+    fake.reply_with(words(200, 20))
+    prompt(page, "Cell {{n}}")
+    page.get_by_label("Value of n").fill("1\n2")
+    press(page)
+    cell = page.locator(".cell").first
+    expect(cell.locator(".out")).to_contain_text("w1 ")
+    opens = cell.get_by_role("link", name="Open")
+    held: list[Route] = []
+    page.route(f"**{opens.get_attribute('href')}", lambda route: held.append(route))
+    opens.click()
+    expect(page.locator("#cell-dialog")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator("#cell-dialog")).to_be_hidden()
+    with page.expect_response(held[0].request.url):
+        held[0].continue_()
+    page.wait_for_timeout(500)
+    expect(page.locator("#cell-dialog-body > *")).to_have_count(0)
+    before = cell.locator(".out").text_content() or ""
+    expect(cell.locator(".out")).to_have_text(re.compile(rf"^{before}.+"))
+    page.keyboard.press("Escape")
+    expect(page.locator(".cell[data-status=cancelled]")).to_have_count(2)
 
 
 def test_ten_repeats_are_grouped(page: Page, fake: FakeProvider) -> None:
