@@ -52,7 +52,10 @@
     close();
     soon();
   };
+  /* What was offered was for where the caret was. */
+  const moved = () => { if (open()) { close(); soon(); } };
   input.addEventListener("input", soon);
+  input.addEventListener("click", moved);
   input.addEventListener("blur", () => setTimeout(close, 150));
   input.addEventListener("keydown", (event) => {
     if (event.isComposing) return;
@@ -61,6 +64,7 @@
     else if (event.key === "ArrowDown") { event.preventDefault(); choose(at >= last ? 0 : at + 1); }
     else if (event.key === "ArrowUp" && open()) { event.preventDefault(); choose(at <= 0 ? last : at - 1); }
     else if (event.key === "Escape" && open()) { event.preventDefault(); close(); }
+    else if (["ArrowLeft", "ArrowRight", "Home", "End"].includes(event.key)) moved();
     else if ((event.key === "Enter" || event.key === "Tab") && open() && at >= 0) { event.preventDefault(); accept(options()[at]); }
   });
   offers.addEventListener("mousedown", (event) => event.preventDefault()); // the box keeps the focus

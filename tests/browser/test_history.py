@@ -67,6 +67,20 @@ def test_a_search_is_written_by_keyboard_alone(page: Page) -> None:
     expect(page.locator("#count")).to_contain_text("14 comparisons, 14 runs")
 
 
+def test_what_is_offered_is_for_where_the_caret_is(page: Page) -> None:
+    box = page.get_by_role("combobox", name="Search runs")
+    box.focus()
+    page.keyboard.type("bird is:")
+    offers = page.get_by_role("listbox", name="Completions")
+    expect(offers.get_by_role("option").first).to_contain_text("starred")
+    page.keyboard.press("ArrowDown")
+    expect(offers.get_by_role("option", selected=True)).to_have_count(1)
+    page.keyboard.press("Home")
+    expect(offers.get_by_role("option", selected=True)).to_have_count(0)
+    page.keyboard.press("Tab")
+    expect(box).to_have_value("bird is:")
+
+
 def test_facets_narrow_and_the_back_button_widens(page: Page) -> None:
     expect(page.locator("#count")).to_contain_text("29 runs")
     page.locator("#facets").get_by_role("link", name="task=fish").click()
