@@ -64,6 +64,7 @@
         found = [200, 422].includes(response.status) ? await response.json() : { error: [401, 403].includes(response.status) ? "Your login has ended. Log in again in a new tab, then apply." : `The server answered with an error (${response.status}).` };
       } catch { found = { error: "The server cannot be reached. Try again in a moment." }; }
       apply.disabled = false;
+      if (!dialog.open) return; // closed meanwhile: nothing is wanted, and the text is still there
       if (found.error) { say(found.error); return; }
       const before = JSON.parse(JSON.stringify(host.document()));
       host.put(merged(before, found.changes));

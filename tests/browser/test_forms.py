@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.browser.steps import finished, parameter, run
 from tests.fake_provider import (
@@ -518,6 +518,28 @@ def test_a_pasted_request_fills_the_form_and_undo_brings_the_draft_back(
         "temperature": 0.3,
         "stream": True,
     }
+
+
+def test_a_paste_that_is_closed_before_its_answer_changes_nothing(page: Page) -> None:
+    box = page.get_by_role("textbox", name="Prompt", exact=True)
+    box.fill("Mine")
+    page.get_by_role("button", name="Paste a request").click()
+    dialog = page.get_by_role("dialog", name="Paste a request")
+    dialog.get_by_role("textbox").fill('{"prompt": "Theirs"}')
+    held: list[Route] = []
+    page.route("**/paste/", lambda route: held.append(route))
+    page.keyboard.press("Control+Enter")
+    page.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()
+    with page.expect_response("**/paste/"):
+        held[0].continue_()
+    page.wait_for_timeout(200)
+    expect(box).to_have_value("Mine")
+    page.get_by_role("button", name="Paste a request").click()
+    expect(dialog.get_by_role("textbox")).to_have_value('{"prompt": "Theirs"}')
+    page.unroute("**/paste/")
+    page.keyboard.press("Control+Enter")
+    expect(box).to_have_value("Theirs")
 
 
 # --- The record ----------------------------------------------------------------------------
