@@ -124,13 +124,19 @@
     const all = await Promise.all(outs.map(async (out) => {
       if (!("tail" in out.dataset) || live(column)) return out.textContent;
       const response = await fetch(`${button.dataset.url}?choice=${out.dataset.choice}`, { credentials: "same-origin" });
-      return response.ok ? response.text() : out.textContent;
+      if (!response.ok) throw new Error(String(response.status));
+      return response.text();
     }));
     return all.join("\n\n");
   };
   const copy = async (column, button) => {
+    let text = "";
     try {
-      await navigator.clipboard.writeText(await exact(column, button));
+      text = await exact(column, button);
+      playground.worked("copy");
+    } catch { playground.failed("copy", "The whole text could not be read. Nothing was copied; try again in a moment."); return; }
+    try {
+      await navigator.clipboard.writeText(text);
       playground.announce(`Copied column ${letter(column)}`);
       button.dataset.done = "";
       setTimeout(() => delete button.dataset.done, 1_500);

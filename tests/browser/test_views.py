@@ -226,8 +226,15 @@ def test_copying_by_a_key_gives_the_whole_of_a_text_that_is_shown_in_part(
     found = columns(page, server, {})
     expect(found.locator("[data-tail]")).to_have_count(1)
     panel(found).focus()
+    page.evaluate("navigator.clipboard.writeText('before')")
+    page.route("**/text/*", lambda route: route.fulfill(status=503))
+    page.keyboard.press("y")
+    expect(page.locator("#notice")).to_contain_text("Nothing was copied")
+    assert page.evaluate("navigator.clipboard.readText()") == "before"
+    page.unroute("**/text/*")
     page.keyboard.press("y")
     expect(page.locator("#announce")).to_contain_text("Copied")
+    expect(page.locator("#notice")).to_be_empty()
     assert page.evaluate("navigator.clipboard.readText()") == long
 
 
