@@ -136,7 +136,13 @@
     if (["trash", "restore", "purge"].includes(detail.requestConfig.parameters.do)) selection.clear(false);
   });
 
-  const one = (name, value = "") => (current() ? act({ do: name, row: keyOf(current()), value }) : undefined);
+  /* In a queue only the run that is shown: a second key before the next one is there would be about it, unseen. */
+  const shown = () => !queue || document.querySelector("[data-pane]")?.dataset.item === current().id;
+  const one = (name, value = "") => {
+    if (!current()) return undefined;
+    if (shown()) return act({ do: name, row: keyOf(current()), value });
+    return playground.announce("The next run is not there yet.");
+  };
   const many = (name, value = "") => {
     if (selection.all()) return inTurn(() => behind({ do: name, value }));
     const row = selection.targets();

@@ -227,6 +227,27 @@ def test_back_at_the_run_that_is_shown_no_other_takes_its_place(
     expect(pane).to_contain_text("Back output 0")
 
 
+def test_a_second_key_rates_no_run_that_is_not_shown_yet(
+    as_person: Callable[..., Page], server: Server
+) -> None:
+    page = in_queue(as_person, server, "Twice", 2)
+    cursor, pane = page.locator(".item[data-cursor]"), page.locator("#pane")
+    expect(pane).to_contain_text("Twice output 0")
+    held: list[Route] = []
+    row = page.locator(".item").nth(1)
+    page.route(f"**{row.get_attribute('data-row')}", lambda route: held.append(route))
+    page.keyboard.press("3")
+    expect(cursor).to_contain_text("Twice prompt 1")
+    page.keyboard.press("4")
+    expect(page.locator("#announce")).to_have_text("The next run is not there yet.")
+    page.get_by_role("button", name="Skip").click()
+    expect(row).to_have_attribute("data-state", "waiting")
+    held[0].continue_()
+    expect(pane).to_contain_text("Twice output 1")
+    page.keyboard.press("4")
+    expect(row).to_have_attribute("data-state", "rated")
+
+
 def test_every_key_of_the_queue_does_its_work_and_none_while_typing(
     as_person: Callable[..., Page], server: Server
 ) -> None:
