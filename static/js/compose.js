@@ -69,7 +69,7 @@
   const flush = () => { labels.flush(); panel.flush(); };
   const refused = playground.refused({
     document: () => doc,
-    control: (path) => (path === "labels" ? labels.control : path === "variables" ? variables.control : prompts.controls[path] || messages.control()),
+    control: (path, message) => (path === "labels" ? labels.control : path === "variables" ? variables.control : prompts.controls[path] || messages.control(message)),
     columns,
     panel,
     side,

@@ -93,6 +93,15 @@
       $(list.lastElementChild, "content").focus();
       host.changed();
     });
+    /* The message that a refusal names, else the last one. What is wrong with calls, their own check takes back. */
+    let marked = add;
+    const control = (said) => {
+      const [, number, calls] = /^Message (\d+)(, tool calls)?/.exec(said) || [];
+      const element = list.children[number - 1] || list.lastElementChild;
+      if (said) marked = element ? $(element, calls ? "calls" : "content") : add;
+      return said || !marked.matches("[data-calls]") ? marked : add;
+    };
+
     /* --- Chat: a column of completions goes there while the input is messages; `before` is what it was --- */
     const said = form.querySelector("[data-went-to-chat]");
     const say = () => {
@@ -113,6 +122,6 @@
       if (wrong.length && mode === "messages") playground.announce(said.textContent);
       return wrong.length > 0;
     };
-    return { show: () => { render(); say(); }, say, settle, control: () => (list.lastElementChild ? $(list.lastElementChild, "content") : add) };
+    return { show: () => { render(); say(); }, say, settle, control };
   };
 })();

@@ -5,10 +5,10 @@
   const $ = (selector) => document.querySelector(selector);
   const $$ = (selector) => [...document.querySelectorAll(selector)];
 
-  /* `host`: document(), control(path) of the input, columns, panel, side. */
+  /* `host`: document(), control(path, message) of the input, columns, panel, side. */
   playground.refused = (host) => {
     const field = (path, message) => {
-      const shown = $(`[data-error-for=${path}]`), control = host.control(path);
+      const shown = $(`[data-error-for=${path}]`), control = host.control(path, message);
       shown.textContent = message;
       shown.hidden = !message;
       if (message) control.setAttribute("aria-invalid", "true"); else control.removeAttribute("aria-invalid");

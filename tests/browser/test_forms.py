@@ -191,6 +191,32 @@ def test_messages_carry_tool_calls_and_their_answers(page: Page, fake: FakeProvi
     ]
 
 
+def test_a_refusal_of_tool_calls_leads_to_their_message(page: Page, fake: FakeProvider) -> None:
+    page.get_by_role("tab", name="Messages").click()
+    for _ in range(2):
+        page.get_by_role("button", name="Add message").click()
+    page.get_by_label("Role of message 1").select_option("assistant")
+    page.locator("[data-add-calls]").first.click()
+    calls, last = (
+        page.get_by_label("Tool calls of message 1"),
+        page.get_by_role("textbox", name="Message 3"),
+    )
+    calls.fill("[{]")
+    last.fill("Hi")
+    last.press("Control+Enter")
+    expect(page.locator("[data-error-for=messages]")).to_contain_text("Message 1, tool calls:")
+    expect(calls).to_be_focused()
+    wrong = page.locator("[data-messages] [aria-invalid]")
+    expect(wrong).to_have_count(1)
+    expect(calls).to_have_attribute("aria-invalid", "true")
+    last.fill("Hi!")
+    expect(page.locator("[data-error-for=messages]")).to_be_hidden()
+    expect(calls).to_have_attribute("aria-invalid", "true")  # which it still is
+    calls.fill('[{"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}]')
+    expect(wrong).to_have_count(0)
+    assert not fake.posts
+
+
 def test_an_answer_is_appended_and_a_tool_call_is_answered(page: Page, fake: FakeProvider) -> None:
     finished(run(page, "Once"))
     page.get_by_role("link", name="Continue").click()
