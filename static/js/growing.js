@@ -17,10 +17,10 @@
     let known = ""; // the prompt in which they stand
     const plain = () => host.document().mode === "text";
     const lines = (words) => words.replace(/\r\n?/g, "\n");
-    /* In another prompt there is none of them. */
+    /* In another prompt there is none of them, and what was looked ahead from here does not go on from there. */
     const show = () => {
       foreign.close();
-      if (text.value !== known) { grown.length = 0; known = text.value; }
+      if (text.value !== known) { grown.length = 0; known = text.value; close(); }
       showBack();
     };
     const write = (words) => { known = lines(words); host.put(words); }; // a text box ends its lines in one way

@@ -212,6 +212,19 @@ def test_a_ghost_shows_the_next_tokens_before_they_are_taken(
     assert len(fake.posts) == asked_before
 
 
+def test_a_preview_goes_with_the_prompt_that_it_goes_on_from(page: Page) -> None:
+    prompt(page).fill("Once")
+    prompt(page).press("Alt+g")
+    ghost = page.get_by_role("group", name="Preview of the next tokens")
+    expect(ghost.locator("[data-ghost-text]")).to_have_text(ANSWER)
+    page.get_by_role("button", name="New", exact=True).click()
+    expect(prompt(page)).to_have_value("")
+    expect(ghost).to_be_hidden()
+    page.locator("#toasts").get_by_role("button", name="Undo").click()
+    expect(prompt(page)).to_have_value("Once")
+    expect(ghost).to_be_hidden()
+
+
 def test_a_preview_that_fails_is_an_error_with_the_backends_words(
     page: Page, fake: FakeProvider
 ) -> None:
