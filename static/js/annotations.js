@@ -4,7 +4,7 @@
 (() => {
   const typing = "input:not([type=radio], [type=checkbox]), textarea, select, dialog, [contenteditable], [popover]";
   /* The column or row that has the focus; on the page of one run, that run. */
-  const current = (from) => from.closest("[data-run], [data-annotated]") || (document.querySelectorAll("[data-marks]").length === 1 ? document : null);
+  const current = (from) => from.closest("[data-run]") || (document.querySelectorAll("[data-marks]").length === 1 ? document : null);
   const rate = (scope, value) => {
     const radio = scope.querySelector(`[data-marks] input[value="${value}"]`);
     if (!radio) return false;
