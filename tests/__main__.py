@@ -21,7 +21,8 @@ def _parts() -> list[list[str]]:
     others = [f"--ignore={folder}" for folder in REAL]
     return [
         ["--numprocesses=auto", "--dist=worksteal", "tests", *others],
-        ["--numprocesses=2", "--dist=worksteal", *REAL],
+        # A file at a time, for its tests share a server; in this order, which ends with quick ones.
+        ["--numprocesses=2", "--dist=loadfile", "--no-loadscope-reorder", *REAL],
     ]
 
 

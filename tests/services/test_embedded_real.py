@@ -88,7 +88,7 @@ def eventually(condition: Callable[[], object], seconds: float = 10) -> float:
 
 
 def connect(data_dir: Path) -> http.client.HTTPConnection:
-    return http.client.HTTPConnection("127.0.0.1", read_state(data_dir)["port"], timeout=30)
+    return http.client.HTTPConnection("127.0.0.1", read_state(data_dir)["port"], timeout=120)
 
 
 def get(data_dir: Path, path: str) -> Any:
