@@ -63,6 +63,24 @@ def branched(asked: CompletionRequest, choice: int, text: str, echoed: bool) -> 
     return replace(asked, messages=tuple(messages), extra=extra)
 
 
+def added(asked: CompletionRequest, choice: int, text: str) -> str:
+    """What an answer says beyond the prompt, or the prefill of a chat, that it may begin with."""
+    if asked.operation == "chat":
+        return text.removeprefix(prefill(asked) or "")
+    begins = prompt_of(asked, choice) if asked.values.get("echo") else ""
+    return text.removeprefix(begins or "")
+
+
+def in_one(asked: CompletionRequest, text: str) -> tuple[CompletionRequest, str]:
+    """A chat without the prefill that its answer went on from, and the answer with it in front."""
+    switches = PREFILL.get(asked.dialect)
+    said = prefill(asked)
+    if said is None or switches is None or not switches.items() <= asked.extra.items():
+        return asked, text
+    extra = {name: value for name, value in asked.extra.items() if name not in switches}
+    return replace(asked, messages=asked.messages[:-1], extra=extra), said + added(asked, 0, text)
+
+
 def prefill(asked: CompletionRequest) -> str | None:
     """The answer's beginning that was sent already: the text of a last assistant message."""
     last = asked.messages[-1] if asked.operation == "chat" and asked.messages else {}

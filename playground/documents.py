@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from playground import axes, parameters
+from playground import axes, branch, parameters
 from playground.completion import CompletionRequest
 from playground.outcome import ChoiceResult
 
@@ -82,7 +82,7 @@ def document_of(
     headers = requests[0].own_headers
     document |= {
         "values": shared,
-        "extra": json.dumps(dict(requests[0].extra), indent=2) if requests[0].extra else "",
+        "extra": _extra(requests[0]),
         "labels": list(requests[0].labels),
         "visibility": visibility,
         "headers": "\n".join(f"{name}: {headers[name]}" for name in headers),
@@ -97,6 +97,10 @@ def document_of(
         ],
     }
     return as_template({**document, **_given(requests)})
+
+
+def _extra(request: CompletionRequest) -> str:
+    return json.dumps(dict(request.extra), indent=2) if request.extra else ""
 
 
 def _given(requests: Sequence[CompletionRequest]) -> dict[str, Any]:
@@ -143,7 +147,9 @@ def continued(
     text = choice.text if choice else ""
     if request.operation != "chat":
         prompt = request.prompt if isinstance(request.prompt, str) else ""
+        text = branch.added(request, 0, text)
         return {**document, "mode": "text", "prompt": axes.escaped(prompt + text)}
+    request, text = branch.in_one(request, text)
     calls = [{"type": "function", **call} for call in (choice.tool_calls if choice else [])]
     for call in calls:
         call.pop("index", None)
@@ -153,7 +159,12 @@ def continued(
     ]
     messages = [_message(message) for message in request.messages]
     asked = replies or [{"role": "user", "content": ""}]
-    return {**document, "mode": "messages", "messages": _escaped([*messages, answer, *asked])}
+    return {
+        **document,
+        "mode": "messages",
+        "messages": _escaped([*messages, answer, *asked]),
+        "extra": _extra(request),
+    }
 
 
 def text_of(request: CompletionRequest) -> str | None:

@@ -2,11 +2,13 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from django.template.loader import render_to_string
 
 from playground import documents, panel
+from playground.branch import PREFILL, branched
 from playground.completion import CompletionRequest
 from playground.outcome import ChoiceResult
 from playground.panel import Field
@@ -208,6 +210,39 @@ def test_the_answer_is_appended_to_go_on() -> None:
     assert [each["role"] for each in found["messages"]] == ["user", "assistant", "tool"]
     assert found["messages"][2]["tool_call_id"] == "c1"
     assert documents.restored(found) is not None
+
+
+def test_an_echoed_prompt_is_not_appended_again() -> None:
+    asked = CompletionRequest(
+        "local", "completions", "m", "vllm", prompt="Once", values={"echo": True}
+    )
+    document = documents.document_of([(1, asked)])
+    answer = ChoiceResult(0, text="Once upon")
+    assert documents.continued(document, asked, answer)["prompt"] == "Once upon"
+    unechoed = replace(asked, values={})
+    assert documents.continued(document, unechoed, answer)["prompt"] == "OnceOnce upon"
+
+
+@pytest.mark.parametrize("dialect", PREFILL)
+@pytest.mark.parametrize("answer", [" is deep", " the lake is deep"])
+def test_a_chat_goes_on_from_prefill_and_answer_as_one_message(dialect: str, answer: str) -> None:
+    user = {"role": "user", "content": "Where?"}
+    asked = CompletionRequest("local", "chat", "m", dialect, messages=(user,), extra={"x": 1})
+    begun = branched(asked, 0, " the lake", False)
+    document = documents.document_of([(1, begun)])
+    found = documents.continued(document, begun, ChoiceResult(0, text=answer))
+    whole = {"role": "assistant", "content": " the lake is deep"}
+    assert found["messages"] == [user, whole, {"role": "user", "content": ""}]
+    assert json.loads(found["extra"]) == {"x": 1}
+
+
+def test_an_answer_after_an_assistant_message_stays_one_of_its_own_elsewhere() -> None:
+    said = {"role": "assistant", "content": "Yes."}
+    asked = CompletionRequest("pulze", "chat", "m", messages=(said,))
+    found = documents.continued(
+        documents.document_of([(1, asked)]), asked, ChoiceResult(0, text="No.")
+    )
+    assert [each["content"] for each in found["messages"]] == ["Yes.", "No.", ""]
 
 
 def test_every_request_field_that_anyone_documents_is_in_the_form() -> None:

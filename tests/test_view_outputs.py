@@ -184,6 +184,13 @@ def test_a_continuation_is_told_as_the_form_holds_a_text(
     assert json.loads(page(alice, "run_continuation", several))["prompt"] is None
 
 
+def test_an_echoed_prompt_is_told_once(alice: User, connection: Connection) -> None:
+    [run] = begun(alice, (connection, request_to(connection, prompt="Once", echo=True)))
+    ended(run, text("Once upon"))
+    told = json.loads(page(alice, "run_continuation", run))
+    assert told == {"prompt": "Once", "output": " upon"}
+
+
 def test_as_sent_marks_what_differs_from_the_first_column(
     alice: User, connection: Connection, connect: Callable[..., Connection]
 ) -> None:

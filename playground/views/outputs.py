@@ -9,7 +9,7 @@ from django.shortcuts import get_object_or_404, render
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_GET
 
-from playground import axes, documents
+from playground import axes, branch, documents
 from playground import markdown as markdown_reader
 from playground.models import Run
 from playground.outcome import fold
@@ -62,10 +62,10 @@ def continuation(request: Request, pk: int) -> JsonResponse:
     """{"prompt": what the first output goes on from, null where that is no text, "output"}, both
     as the form holds a text: with `{{name}}` escaped."""
     run = _run(request, pk)
-    found = outputs_of(run)
+    asked, found = run.request_value(), outputs_of(run)
     said = {
-        "prompt": documents.text_of(run.request_value()),
-        "output": axes.escaped(found[0].text) if found else "",
+        "prompt": documents.text_of(asked),
+        "output": axes.escaped(branch.added(asked, 0, found[0].text)) if found else "",
     }
     return JsonResponse(said)
 
