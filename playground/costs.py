@@ -66,8 +66,11 @@ def completion_limit(request: CompletionRequest, assumed: int) -> int:
     body = request.body()
     set_ones = [value for name in LENGTHS if (value := _positive(body.get(name)))]
     ways = max([value for name in WAYS if (value := _positive(body.get(name)))], default=1)
-    prompts = 1 if request.operation == "chat" else len(_prompts(request.prompt))
-    return max(set_ones, default=assumed) * ways * prompts
+    return max(set_ones, default=assumed) * ways * prompt_count(request)
+
+
+def prompt_count(request: CompletionRequest) -> int:
+    return 1 if request.operation == "chat" else len(_prompts(request.prompt))
 
 
 def _prompts(prompt: Any) -> list[Any]:

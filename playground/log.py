@@ -15,14 +15,14 @@ from django.utils import timezone
 
 from playground import metrics
 from playground.completion import TEXT_KINDS, ErrorKind, RunStatus, storable
-from playground.costs import count, used
+from playground.costs import count, prompt_count, used
 from playground.models import Choice, Run, RunEvent
 from playground.models.choices import packed
 from playground.models.gate import settle
 from playground.models.limits import units
 from playground.models.plain import put
 from playground.models.runs import preview
-from playground.outcome import Outcome, fold
+from playground.outcome import Outcome, fold, summed
 
 ROW = 256 * 1024  # characters of one row of the log; the socket's limit is 1 MiB a message
 PIECE = 32 * 1024  # characters of a text that is cut; escaped, each may take six
@@ -132,6 +132,8 @@ def close_runs(ended: Mapping[int, tuple[Ending, list[list[Any]]]]) -> dict[int,
         outcome = fold(_rows(logs.pop(run)) + rest)
         choices[run] = [_choice(run, result) for result in outcome.choices]
         if (row := known.get(run)) is not None:  # else it was purged
+            if outcome.usages:
+                outcome.usage = summed(outcome.usages, prompt_count(row.request_value()))
             ends[run] = _end(row, ending, outcome, choices[run])
             _count(row, ending, outcome)
     put(ends)

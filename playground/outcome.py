@@ -4,7 +4,7 @@ Standard library only, besides `completion`.
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from playground.completion import TEXT_KINDS, Json
@@ -32,6 +32,7 @@ class Outcome:
     meta: dict[str, Json] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     first_token_ms: float | None = None
+    usages: list[Mapping[str, Json]] = field(default_factory=list)  # of choices, each its own
 
 
 def fold(rows: Iterable[list[Json]]) -> Outcome:
@@ -66,7 +67,9 @@ def fold(rows: Iterable[list[Json]]) -> Outcome:
         setattr(choices[index], kind, "".join(pieces))
     outcome.choices = [choices[index] for index in sorted(choices)]
     if not later_usage:
-        outcome.usage = _summed(finish_usages, outcome.usage, len(choices))
+        outcome.usages = _each_its_own(finish_usages, len(choices))
+    if outcome.usages:
+        outcome.usage = summed(outcome.usages)
     return outcome
 
 
@@ -98,23 +101,32 @@ def _merge_tool_call(calls: list[Json], delta: Mapping[str, Json]) -> None:
             found["function"][name] += str(function.get(name) or "")
 
 
-def _summed(
-    per_choice: dict[int, list[dict[str, Json]]], last: dict[str, Json] | None, choices: int
-) -> dict[str, Json] | None:
-    """The last usage; where each choice carries its own exactly once (llama.cpp), summed."""
+def _each_its_own(
+    per_choice: Mapping[int, list[dict[str, Json]]], choices: int
+) -> list[Mapping[str, Json]]:
+    """In index order, where each of several choices carries a usage exactly once (llama.cpp)."""
     if len(per_choice) < 2 or len(per_choice) != choices:
-        return last
-    if any(len(found) != 1 for found in per_choice.values()):
-        return last
-    usages = [found[0] for found in per_choice.values()]
+        return []
+    found = [per_choice[index] for index in sorted(per_choice)]
+    return [each[0] for each in found] if all(len(each) == 1 for each in found) else []
+
+
+def summed(usages: Sequence[Mapping[str, Json]], prompts: int = 1) -> dict[str, Json]:
+    """One usage of those of all choices: each prompt counts once, however often it is answered."""
+    first = usages[:: max(1, len(usages) // max(1, prompts))]
     completion = sum(_count(usage, "completion_tokens") for usage in usages)
-    prompt = _count(usages[0], "prompt_tokens")
-    return {
+    prompt = sum(_count(usage, "prompt_tokens") for usage in first)
+    found = {
         **usages[-1],
         "prompt_tokens": prompt,
         "completion_tokens": completion,
         "total_tokens": prompt + completion,
     }
+    details = [usage.get("prompt_tokens_details") for usage in first]
+    if any(isinstance(each, Mapping) and "cached_tokens" in each for each in details):
+        cached = sum(_count(each, "cached_tokens") for each in details if isinstance(each, Mapping))
+        found["prompt_tokens_details"] = {"cached_tokens": cached}
+    return found
 
 
 def _count(usage: Mapping[str, Json], name: str) -> int:

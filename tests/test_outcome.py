@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from playground.completion import Batch, StreamEvent
-from playground.outcome import Outcome, fold
+from playground.outcome import Outcome, fold, summed
 
 
 def batched(events: list[StreamEvent], *ends: int) -> list[list[Any]]:
@@ -166,6 +166,19 @@ def test_usage_is_the_last_one_or_the_sum_of_the_choices(
     if found:
         assert found["total_tokens"] == found["prompt_tokens"] + found["completion_tokens"]
         assert found["prompt_tokens"] == 3
+
+
+def test_each_prompt_counts_once_however_often_it_is_answered() -> None:
+    def own(prompt: int, cached: int) -> dict[str, Any]:
+        details = {"cached_tokens": cached}
+        return {"prompt_tokens": prompt, "completion_tokens": 2, "prompt_tokens_details": details}
+
+    answers = [own(5, 1), own(5, 5), own(7, 3), own(7, 7)]
+    found = {prompts: summed(answers, prompts) for prompts in (1, 2, 4)}
+    assert [each["prompt_tokens"] for each in found.values()] == [5, 12, 24]
+    assert [each["total_tokens"] for each in found.values()] == [13, 20, 32]
+    cached = [each["prompt_tokens_details"]["cached_tokens"] for each in found.values()]
+    assert cached == [1, 4, 16]
 
 
 def test_usage_of_odd_types_does_not_raise() -> None:

@@ -96,6 +96,19 @@ async def test_a_later_price_changes_no_cost(
     assert unknown.rates is None
 
 
+async def test_all_prompts_of_a_list_are_counted(
+    runner: Runner, alice: User, connection: Connection, provider: FakeProvider
+) -> None:
+    """llama.cpp counts each prompt beside its own end."""
+    await in_thread(price, connection, "", "1000", "1000")
+    usages = [{"prompt_tokens": n, "completion_tokens": 1, "total_tokens": n + 1} for n in (4, 9)]
+    ends = [text_event("x", i, "stop", usage=usage) for i, usage in enumerate(usages)]
+    provider.reply_with(Reply(pieces=[b"data: null\n\n", *reversed(ends), DONE]))
+    [run] = await run_all(runner, alice, [(connection, request_to(connection, prompt=["a", "b"]))])
+    assert (run.prompt_tokens, run.completion_tokens) == (13, 2)
+    assert run.cost == Decimal("0.015")
+
+
 async def test_pulzes_own_costs_are_used_as_they_come(
     runner: Runner, alice: User, connect: Callable[..., Connection], provider: FakeProvider
 ) -> None:
