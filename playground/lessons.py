@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from playground.completion import CompletionRequest, ErrorKind
 from playground.outcome import ChoiceResult, Outcome
+from playground.parameters import for_api
 
 IGNORED = "ignored"
 REFUSED = "refused"
@@ -29,7 +30,7 @@ def lessons_of(request: CompletionRequest, outcome: Outcome) -> list[Lesson]:
     found = [
         _fewer_choices(request, outcome.choices),
         _no_echo(request, outcome.choices),
-        _no_logprobs(values, outcome.choices),
+        _no_logprobs(request, outcome.choices),
         _other_model(request, outcome.meta),
         _too_long(request, outcome),
         _not_stopped(values, outcome.choices),
@@ -42,7 +43,12 @@ def lessons_of_refusal(request: CompletionRequest, kind: str, message: str) -> l
     """From an error that names parameters that were set."""
     if kind not in REFUSALS:
         return []
-    named = [path for path in request.values if len(path) > 1 and _names(message, path)]
+    wire = {row.path: support.name for row, support in for_api(request.api)}
+    named = [
+        path
+        for path in request.values
+        if len(path) > 1 and any(_names(message, name) for name in (path, wire.get(path, path)))
+    ]
     return [Lesson(path, REFUSED, message[:300]) for path in named if path != "stream"]
 
 
@@ -76,10 +82,12 @@ def _no_echo(request: CompletionRequest, choices: Sequence[ChoiceResult]) -> Fou
     return None
 
 
-def _no_logprobs(values: Mapping[str, Any], choices: Sequence[ChoiceResult]) -> Found:
-    asked = values.get("logprobs")
+def _no_logprobs(request: CompletionRequest, choices: Sequence[ChoiceResult]) -> Found:
+    asked = request.values.get("logprobs")
     if asked is None or asked is False or not any(choice.text for choice in choices):
         return None
+    if request.dialect == "llama.cpp" and isinstance(asked, int) and asked <= 0:
+        return None  # there it means none; elsewhere the tokens without alternatives
     if any(choice.logprobs for choice in choices):
         return None
     return "logprobs", "No token probabilities came back."
@@ -89,7 +97,14 @@ def _other_model(request: CompletionRequest, meta: Mapping[str, Any]) -> Found:
     answered = meta.get("model")
     if not request.model or not isinstance(answered, str) or answered == request.model:
         return None
+    if request.provider == "pulze" and _routed(request.model, answered):
+        return None
     return "model", f"{request.model} was asked for, {answered} answered."
+
+
+def _routed(asked: str, answered: str) -> bool:
+    """Pulze picks among all models (its own name), or among those that a part of a name fits."""
+    return bool(re.fullmatch(r"pulze(-v[0-9.]+)?", asked)) or asked in answered
 
 
 def _too_long(request: CompletionRequest, outcome: Outcome) -> Found:
@@ -97,13 +112,15 @@ def _too_long(request: CompletionRequest, outcome: Outcome) -> Found:
     tokens = (outcome.usage or {}).get("completion_tokens")
     if not isinstance(limit, int) or limit <= 0 or not isinstance(tokens, int):
         return None
-    if tokens <= limit * max(1, len(outcome.choices)):
+    written = (1, len(outcome.choices), request.values.get("best_of"))  # all are counted
+    if tokens <= limit * max(each for each in written if isinstance(each, int)):
         return None
     return "max_tokens", f"At most {limit} tokens were asked for, {tokens} came back."
 
 
 def _not_stopped(values: Mapping[str, Any], choices: Sequence[ChoiceResult]) -> Found:
-    if values.get("include_stop_str_in_output") or values.get("echo"):
+    # Before the least number of tokens no stop sequence counts.
+    if any(values.get(name) for name in ("include_stop_str_in_output", "echo", "min_tokens")):
         return None
     stops = values.get("stop") if isinstance(values.get("stop"), list) else []
     for stop in stops or ():

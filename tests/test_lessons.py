@@ -1,5 +1,6 @@
 """What a backend ignored or refused is seen from request and answer, and remembered."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -18,6 +19,10 @@ def asked(prompt: Any = "Once", model: str = "m", **values: Any) -> CompletionRe
     return CompletionRequest("local", "completions", model, "llama.cpp", prompt, values=values)
 
 
+def routed(model: str) -> CompletionRequest:
+    return CompletionRequest("pulze", "completions", model, prompt="Once")
+
+
 def came(*texts: str, logprobs: bool = False, **more: Any) -> Outcome:
     tokens = [{"token": "a", "logprob": -1.0}] if logprobs else []
     choices = [ChoiceResult(i, text, logprobs=tokens) for i, text in enumerate(texts)]
@@ -31,6 +36,8 @@ def came(*texts: str, logprobs: bool = False, **more: Any) -> Outcome:
         (asked(["x", "y"], n=2), came("a", "b", "c"), "n"),
         (asked(echo=True), came(" upon"), "echo"),
         (asked(logprobs=2), came("a"), "logprobs"),
+        (replace(asked(logprobs=0), dialect="vllm"), came("a"), "logprobs"),
+        (routed("openai/gpt-4"), came("a", meta={"model": "mistral/tiny"}), "model"),
         (asked(logprobs=True), came("a"), "logprobs"),
         (asked(), came("a", meta={"model": "other"}), "model"),
         (asked(max_tokens=2), came("a", usage={"completion_tokens": 9}), "max_tokens"),
@@ -60,6 +67,12 @@ def test_what_was_ignored_is_seen(request_: Any, outcome: Outcome, path: str) ->
         (asked(max_tokens=0), came("a", usage={"completion_tokens": 1})),
         (asked(max_tokens=2, n=2), came("a", "b", usage={"completion_tokens": 4})),
         (asked(stop=["END"], include_stop_str_in_output=True), came("a END")),
+        (asked(stop=["END"], min_tokens=5), came("a END b")),
+        (asked(logprobs=0), came("a")),  # llama.cpp: none
+        (asked(max_tokens=2, best_of=3), came("a", usage={"completion_tokens": 6})),
+        (routed("pulze"), came("a", meta={"model": "openai/gpt-4"})),
+        (routed("pulze-v0.1"), came("a", meta={"model": "openai/gpt-4"})),
+        (routed("gpt-4"), came("a", meta={"model": "openai/gpt-4-turbo"})),
     ],
 )
 def test_what_was_done_teaches_nothing(request_: Any, outcome: Outcome) -> None:
@@ -70,6 +83,10 @@ def test_a_refusal_teaches_the_parameters_that_it_names() -> None:
     request = asked(best_of=3, n=2, temperature=0)
     found = lessons_of_refusal(request, "bad_request", "Unsupported param: best_of")
     assert [(lesson.path, lesson.kind) for lesson in found] == [("best_of", REFUSED)]
+    renamed = lessons_of_refusal(
+        asked(repetition_penalty=2), "bad_request", "Field 'repeat_penalty': must be a number"
+    )
+    assert [lesson.path for lesson in renamed] == ["repetition_penalty"]
     assert lessons_of_refusal(request, "unavailable", "best_of") == []
     assert lessons_of_refusal(request, "bad_request", "the best_offer of n") == []
 
