@@ -27,7 +27,11 @@ from playground.targets import list_models, target_of
 PROMPT = "One, two, three,"
 ASKED = (Status.ACCEPTED, Status.EXTENSION, Status.FORWARDED, Status.UNESTABLISHED)
 # What the request itself needs, or what would make it long or odd.
-LEFT_OUT = ("stream", "ignore_eos", "n_predict", "min_tokens", "sse_ping_interval", "id_slot")
+LEFT_OUT = (
+    "stream", "ignore_eos", "n_predict", "min_tokens", "sse_ping_interval", "id_slot",
+    "parallel_tool_calls",  # OpenAI refuses it without tools
+)  # fmt: skip
+WHOLE = ("prompt_logprobs", "use_beam_search", "best_of")  # refused in a stream
 
 
 def sample(kind: Kind) -> Any:
@@ -39,7 +43,7 @@ def sample(kind: Kind) -> Any:
     if isinstance(kind, Option):
         return kind.choices[0] if kind.choices else None
     if isinstance(kind, TextList):
-        return ["\n\n"]
+        return list(kind.choices[:1]) or ["\n\n"]
     if isinstance(kind, Integer):
         return min(max(kind.minimum or 0, 2), kind.maximum or 2)
     if isinstance(kind, Float):
@@ -60,12 +64,20 @@ def requests(connection: Connection, operation: str, model: str) -> list[Complet
             model=model,
             prompt="" if chat else PROMPT,
             messages=({"role": "user", "content": PROMPT},) if chat else (),
-            values={"max_tokens": 2, "stream": True, row.path: value},
+            values=_values(row.path, value, chat),
         )
         for row, support in for_api(api)
         if support.status in ASKED and _is_asked(row)
         if (value := sample(support.kind)) is not None
     ]
+
+
+def _values(path: str, value: Any, chat: bool) -> dict[str, Any]:
+    """With what servers want beside it, and without what they refuse beside it."""
+    values = {"max_tokens": 2} if path in WHOLE else {"max_tokens": 2, "stream": True}
+    if path == "top_logprobs":
+        values["logprobs"] = True if chat else 1
+    return {**values, path: value}
 
 
 def _is_asked(row: Parameter) -> bool:

@@ -1,5 +1,6 @@
 """A probe asks about each parameter once and remembers what did not happen."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -9,8 +10,8 @@ from django.test import AsyncClient
 from django.urls import reverse
 
 from playground.models import Connection, Memory, User
-from playground.parameters import Api, Status, for_api
-from playground.probe import ASKED, requests
+from playground.parameters import OPERATIONS, Api, Status, for_api
+from playground.probe import ASKED, WHOLE, requests
 from playground.runner import Runner
 from tests.fake_provider import FakeProvider, Received, Reply, error_reply, words
 
@@ -22,6 +23,26 @@ def test_it_asks_about_what_the_api_is_said_to_take(connection: Connection) -> N
     assert {"temperature", "seed", "stop", "logprobs", "n"} <= asked
     assert not asked & ignored
     assert Status.IGNORED not in ASKED
+
+
+def test_nothing_is_asked_in_a_way_in_which_servers_refuse_it(
+    connect: Callable[..., Connection],
+) -> None:
+    vllm = connect("vllm", dialect="vllm")
+    ogx = connect("ogx", provider="ogx", dialect="")
+    pulze = connect("pulze", provider="pulze", dialect="")
+    values = [
+        each.values
+        for connection in (vllm, ogx, pulze)
+        for operation in OPERATIONS
+        for each in requests(connection, operation, "m")
+    ]
+    assert not any("stream" in each for each in values if {*WHOLE} & each.keys())
+    assert all(each["logprobs"] for each in values if "top_logprobs" in each)
+    assert not any("parallel_tool_calls" in each for each in values)
+    documented = [each.values["plugins"] for each in requests(pulze, "chat", "m")
+                  if "plugins" in each.values]  # fmt: skip
+    assert documented == [["space-search"]]
 
 
 def picky(request: Received) -> Reply:
