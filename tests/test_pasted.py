@@ -332,8 +332,15 @@ def test_pulzes_headers_find_their_rows() -> None:
     assert 'Pulze-Labels: {"a": "b"}' in elsewhere.changes["headers"]
 
 
+def test_a_header_that_curl_leaves_out_is_none() -> None:
+    body = "-d '{}'"
+    assert read_pasted(f"curl http://x/v1 -H 'X-A:' -H 'X-B: ' {body}").changes["headers"] == ""
+    assert read_pasted(f"curl http://x/v1 -H 'X-A;' {body}").changes["headers"] == "X-A: "
+
+
 def test_own_headers_come_back_without_what_programs_say_of_themselves() -> None:
-    request = request_to_api(LLAMA_COMPLETIONS, {}, own_headers={"X-Trace": 'it\'s "1"'})
+    own = {"X-Trace": 'it\'s "1"', "X-Empty": ""}
+    request = request_to_api(LLAMA_COMPLETIONS, {}, own_headers=own)
     found = again(request)
     assert found.own_headers == request.own_headers
     assert same(found, request)

@@ -54,7 +54,8 @@ def same(name: str, received: Received, request: CompletionRequest) -> bool:
 def test_it_sends_every_field_as_the_run_does(name: str, api: Api, provider: FakeProvider) -> None:
     provider.reply_with(words(3))
     values = {**everything(api), "n": 1}
-    request = request_to_api(api, values, own_headers={"X-Trace": 'it\'s "1"'})
+    own = {"X-Trace": 'it\'s "1"', "X-Empty": ""}
+    request = request_to_api(api, values, own_headers=own)
     needs_key = api.provider != "local"
     printed = run(name, Call(request, provider.url, needs_key))
     [received] = provider.posts

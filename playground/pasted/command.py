@@ -183,8 +183,9 @@ def _apply(option: str, value: Word, command: Command) -> None:
     elif option in DATA:
         command.body += _data(option, value, command.body)
     elif option in ("-H", "--header"):
-        name, _, text = value.text.partition(":")
-        command.headers.append((name.strip(), text.strip()))
+        name, colon, text = value.text.partition(":")
+        if text.strip() or not colon:  # `Name;` is one without a value, `Name:` is left out
+            command.headers.append((name.strip().removesuffix(";"), text.strip()))
     elif option in ("-X", "--request"):
         if value.text.upper() != "POST":
             raise BadPaste(f"The command sends {value.text[:20]}; completions are sent with POST.")

@@ -18,7 +18,9 @@ def curl(call: Call) -> str:
     body = JAVASCRIPT.text(call.request.body())
     lines = [f"curl --no-buffer {_shell(call.url)}", "-H 'Content-Type: application/json'"]
     lines += [f'-H "Authorization: Bearer ${call.key}"'] if call.needs_key else []
-    lines += [f"-H {_shell(f'{name}: {v}')}" for name, v in call.request.headers().items()]
+    # With nothing behind the colon curl leaves the header out.
+    headers = call.request.headers().items()
+    lines += [f"-H {_shell(f'{name}: {v}' if v else f'{name};')}" for name, v in headers]
     if len(body.encode()) < LONGEST_ARGUMENT:
         return " \\\n  ".join([*lines, f"--data-raw {_shell(body)}"]) + "\n"
     end = "END_OF_BODY"  # no line of JSON
