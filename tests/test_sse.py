@@ -25,6 +25,8 @@ def cut(body: bytes, ends: Iterable[int]) -> list[bytes]:
 PARTS = [
     b"data: a",
     b"data:b",
+    b'data: {"a":1}',
+    b"data: [DONE]",
     b"data",
     b": ping",
     b":",
@@ -64,6 +66,9 @@ def test_every_kind_of_line_end_means_the_same(body: bytes) -> None:
         (b"data:  a\n\n", [b" a"]),  # and only one belongs to the format
         (b"data: a\ndata: b\n\n", [b"a\nb"]),
         (b"data: a\n: comment\ndata: b\n\n", [b"a\nb"]),
+        (b'data: {"a":1}\ndata: {"b":2}\ndata: [DONE]\n', [b'{"a":1}', b'{"b":2}', b"[DONE]"]),
+        (b'data: {"a":\ndata: {"b":2}\ndata: }\n\n', [b'{"a":\n{"b":2}\n}']),
+        (b'data: {"a":1}\ndata: b\n\n', [b'{"a":1}\nb']),
         (b":\n\n: ping\n\ndata: a\n\n", [b"a"]),
         (b"retry: 3000\n\nid: 7\n\nevent: x\n\ndata: a\n\n", [b"a"]),
         (b"data: a\r\n\r\ndata: b\r\n\r\n", [b"a", b"b"]),

@@ -2,9 +2,12 @@
 
 Only LF, CR and CRLF end a line (never U+2028 or U+0085), comments and fields other than `data` are
 skipped, a byte-order mark at the start is ignored, and an event at the end of the body needs no
-blank line. A line that is bare JSON (some gateways pass an error body through without `data:`)
+blank line; nor does one that is whole as JSON where another follows (some servers leave the blank
+lines out). A line that is bare JSON (some gateways pass an error body through without `data:`)
 counts as an event of its own.
 """
+
+import orjson
 
 BOM = b"\xef\xbb\xbf"
 
@@ -103,13 +106,31 @@ class EventReader:
 
     def _line(self, line: bytes, payloads: list[bytes]) -> None:
         if line == b"data" or line.startswith(b"data:"):
-            self._data.append(line[5:].removeprefix(b" "))
+            data = line[5:].removeprefix(b" ")
+            if self._data and self._is_next(data):
+                self._end_event(payloads)
+            self._data.append(data)
             self._data_size += len(line)
             self._check_size()
         elif not line:
             if self._data:
-                payloads.append(b"\n".join(self._data))
-                self._data.clear()
-                self._data_size = 0
+                self._end_event(payloads)
         elif line.startswith(b"{"):
             payloads.append(line)
+
+    def _is_next(self, data: bytes) -> bool:
+        """Whether a line begins another event, though no blank line ended the one before."""
+        before = self._data[0]
+        begins = data[:1] == b"{" or data.strip() == b"[DONE]"
+        if not begins or before[:1] != b"{" or len(self._data) > 1:
+            return False
+        try:
+            orjson.loads(before)
+        except orjson.JSONDecodeError:
+            return False
+        return True
+
+    def _end_event(self, payloads: list[bytes]) -> None:
+        payloads.append(b"\n".join(self._data))
+        self._data.clear()
+        self._data_size = 0
