@@ -86,8 +86,10 @@ def _apply(choice: ChoiceResult, kind: str, data: Json) -> None:
 def _merge_tool_call(calls: list[Json], delta: Mapping[str, Json]) -> None:
     """Deltas of one call share an index; names and arguments come in pieces."""
     position = delta.get("index")
-    if position is None:
-        position = len(calls)
+    function = delta.get("function")
+    if position is None:  # a whole call, or more of the arguments of the last one
+        named = delta.get("id") or not isinstance(function, Mapping) or function.get("name")
+        position = calls[-1]["index"] if calls and not named else len(calls)
     found = next((call for call in calls if call["index"] == position), None)
     if found is None:
         found = {"index": position, "function": {"name": "", "arguments": ""}}
@@ -95,7 +97,6 @@ def _merge_tool_call(calls: list[Json], delta: Mapping[str, Json]) -> None:
     for name in ("id", "type"):
         if delta.get(name):
             found[name] = delta[name]
-    function = delta.get("function")
     if isinstance(function, Mapping):
         for name in ("name", "arguments"):
             found["function"][name] += str(function.get(name) or "")

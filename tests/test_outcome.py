@@ -140,6 +140,22 @@ def test_whole_tool_calls_without_an_index_are_separate_calls() -> None:
     assert [call["id"] for call in choice.tool_calls] == ["a", "b"]
 
 
+def test_arguments_without_an_index_go_on_with_the_last_call() -> None:
+    """Some servers number no calls, and cut their arguments all the same."""
+    deltas = [
+        {"id": "a", "function": {"name": "f", "arguments": "{"}},
+        {"function": {"arguments": "}"}},
+        {"id": "b", "function": {"name": "g", "arguments": ""}},
+        {"function": {"name": None, "arguments": "[]"}},
+    ]
+    [choice] = folded(*(StreamEvent("tool_call", [delta]) for delta in deltas)).choices
+    made = [(call["index"], call["id"], call["function"]) for call in choice.tool_calls]
+    assert made == [
+        (0, "a", {"name": "f", "arguments": "{}"}),
+        (1, "b", {"name": "g", "arguments": "[]"}),
+    ]
+
+
 def test_odd_tool_calls_do_not_raise() -> None:
     odd = [{"index": "x", "function": None}, {"function": "f"}, {"index": [1], "function": {}}]
     [choice] = folded(StreamEvent("tool_call", odd)).choices
