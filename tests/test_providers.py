@@ -147,6 +147,7 @@ BODIES: list[tuple[int, Any, str, str]] = [
     (500, b"Internal Server Error", "Internal Server Error", "unavailable"),
     (502, b"<html><body><h1>Bad Gateway</h1></body></html>", "web page", "unavailable"),
     (503, b"", "no reason", "unavailable"),
+    (400, b'\xef\xbb\xbf{"error": {"message": "marked"}}', "marked", "bad_request"),
     (500, {}, "no reason", "unavailable"),
     (500, {"error": {"code": 7}}, 'no reason, only {"error": {"code": 7}}', "unavailable"),
     (500, b'data: {"error": {"message": "framed"}}\n\n', "framed", "unavailable"),
@@ -285,6 +286,26 @@ async def test_it_says_what_is_wrong_with_the_answer(
     error = await failure(target)
     assert error.kind == kind
     sentence(error)
+
+
+async def test_a_byte_order_mark_before_json_is_no_matter(
+    provider: FakeProvider, target: Target
+) -> None:
+    body = b'\xef\xbb\xbf{"choices": [{"index": 0, "text": "whole"}]}'
+    provider.reply_with(Reply(content_type="application/json", pieces=[body]))
+    assert await text_of(target) == "whole"
+
+
+@pytest.mark.parametrize("content_type", ["application/json", "application/x-ndjson"])
+@pytest.mark.parametrize("start", [b"", b"\xef\xbb\xbf", b": ping\n\n"])
+async def test_a_stream_that_calls_itself_json_is_a_stream(
+    provider: FakeProvider, target: Target, content_type: str, start: bytes
+) -> None:
+    pieces = [start, text_event("Hi"), text_event(" there"), FIN, DONE]
+    provider.reply_with(Reply(content_type=content_type, pieces=[each for each in pieces if each]))
+    assert await text_of(target) == "Hi there"
+    provider.reply_with(Reply(content_type=content_type, pieces=[text_event("Hi")]))
+    assert (await failure(target)).kind == ErrorKind.TRUNCATED
 
 
 async def test_what_came_before_a_failure_was_yielded(

@@ -22,7 +22,7 @@ from playground.providers.errors import (
     status_of,
 )
 from playground.providers.flow import Flowing, Outlet
-from playground.providers.reader import AnswerReader
+from playground.providers.reader import AnswerReader, is_stream
 from playground.providers.target import Target, failure_of
 from playground.providers.veil import Veil
 from playground.providers.wire import encoded, limited, parsed
@@ -167,8 +167,14 @@ class Provider:
                 ErrorKind.BAD_CONTENT,
                 response.status_code,
             )
+        reader = AnswerReader(parser, self.error_in, began)
         if "json" in content_type and "event-stream" not in content_type:
-            payload = self._payload(await limited(response, LONGEST_ANSWER), parser)
+            body = await limited(response, LONGEST_ANSWER)
+            if is_stream(body):
+                yield reader.whole(body)
+                reader.end()
+                return
+            payload = self._payload(body, parser)
             yield list(parser.parse(payload, _since(began)))
             parser.whole()
             if (words := self.error_in(payload)) is not None:
@@ -176,7 +182,6 @@ class Provider:
             if "choices" not in payload:
                 raise ProviderError("The answer has no choices in it.", ErrorKind.BAD_CONTENT)
             return
-        reader = AnswerReader(parser, self.error_in, began)
         async for events in self._events(response, reader, veil, outlet):
             yield events
 

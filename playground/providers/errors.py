@@ -149,7 +149,7 @@ def from_response(status: int, headers: Mapping[str, str], body: bytes, key: str
 
 
 def _words(content_type: str, body: bytes) -> str:
-    text = body.decode("utf-8", "replace").strip()
+    text = body.decode("utf-8-sig", "replace").strip()
     if text.startswith(("data:", "event:", ":")):
         text = next(
             (line[5:].strip() for line in text.splitlines() if line.startswith("data:")), text

@@ -9,11 +9,17 @@ from playground.providers.arrivals import Pieces
 from playground.providers.chunks import ChunkParser
 from playground.providers.errors import ProviderError
 from playground.providers.repeats import Repeats
-from playground.providers.sse import EventReader, TooLong
+from playground.providers.sse import BOM, EventReader, TooLong
 from playground.providers.wire import parsed
 
 LONGEST_STREAM = 256 * 1024 * 1024  # bytes of a stream, whatever it holds
+BEGINNINGS = (b"data:", b"event:", b"id:", b"retry:", b":")  # of lines
 BURST = 100  # events in one read from which the next one does not wait
+
+
+def is_stream(body: bytes) -> bool:
+    """Whether a body holds events, whatever its content type says."""
+    return body.removeprefix(BOM).lstrip().startswith(BEGINNINGS)
 
 
 class AnswerReader:
@@ -53,6 +59,11 @@ class AnswerReader:
         """At a clean end of the body: what was pending."""
         now = time.monotonic()
         return self._read([(payload, now) for payload in self._lines.close()])
+
+    def whole(self, body: bytes) -> list[StreamEvent]:
+        """All events of a body that came to its end."""
+        events = self.read([(body, time.monotonic())])
+        return events if self.over else events + self.rest()
 
     def end(self) -> None:
         """Nothing more comes. Raises ProviderError where the answer was not whole."""

@@ -25,6 +25,11 @@ class Target:
     read_timeout: float = 300  # seconds between two chunks
     proxy: str = field(default="", repr=False)
 
+    @property
+    def bearer(self) -> dict[str, str]:
+        """The header with the key; none without one."""
+        return {"authorization": f"Bearer {self.key}"} if self.key else {}
+
     @cached_property
     def secrets(self) -> Secrets:
         """What is taken out of its answers; runs that begin together share it."""

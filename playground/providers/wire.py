@@ -1,5 +1,6 @@
 """Bytes of requests and answers: JSON there and back, and reading a body without end."""
 
+import codecs
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -24,6 +25,7 @@ class Broken:
 
 
 def parsed(raw: bytes) -> Any:
+    raw = raw.removeprefix(codecs.BOM_UTF8)
     try:
         return orjson.loads(raw)
     except orjson.JSONDecodeError:
