@@ -296,6 +296,25 @@ async def test_a_byte_order_mark_before_json_is_no_matter(
     assert await text_of(target) == "whole"
 
 
+@pytest.mark.parametrize(
+    "flat",
+    [
+        {"message": "overloaded now", "code": 503},
+        {"message": "overloaded now", "type": "server_error", "param": None},
+        {"message": "overloaded now", "code": "429", "type": None},
+    ],
+)
+async def test_a_flat_error_within_an_answer_is_said(
+    provider: FakeProvider, target: Target, flat: dict[str, Any]
+) -> None:
+    data = f"data: {json.dumps(flat)}\n\n".encode()
+    for pieces in ([data, DONE], [text_event("Hi"), data], [json.dumps(flat).encode()]):
+        provider.reply_with(Reply(pieces=pieces))
+        error = await failure(target)
+        assert error.kind == ErrorKind.UPSTREAM_ERROR
+        assert error.message.startswith("overloaded now")
+
+
 @pytest.mark.parametrize("content_type", ["application/json", "application/x-ndjson"])
 @pytest.mark.parametrize("start", [b"", b"\xef\xbb\xbf", b": ping\n\n"])
 async def test_a_stream_that_calls_itself_json_is_a_stream(

@@ -81,7 +81,10 @@ def is_error(payload: Mapping[str, Any]) -> bool:
         return True
     if "choices" in payload:
         return False
-    return any(payload.get(name) for name in ("error_code", "detail", "errors"))
+    if any(payload.get(name) for name in ("error_code", "detail", "errors")):
+        return True
+    named = status_of(payload) or "error" in str(payload.get("type")).lower()
+    return bool(named) and isinstance(payload.get("message"), str)
 
 
 def message_of(payload: Any, levels: int = 20) -> str:
