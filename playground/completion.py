@@ -57,6 +57,12 @@ def storable(text: str) -> str:
     return text.replace("\0", "\ufffd") if "\0" in text else text
 
 
+def merged(*headers: Mapping[str, str]) -> dict[str, str]:
+    """Of headers with one name, in whatever case it is written, the last."""
+    found = {name.lower(): (name, value) for each in headers for name, value in each.items()}
+    return dict(found.values())
+
+
 @dataclass(frozen=True)
 class CompletionRequest:
     """One request to one model. A path that is not in `values` is not sent; 0, False and "" are."""
@@ -95,7 +101,7 @@ class CompletionRequest:
         for parameter, support in for_api(self.api):
             if parameter.path in self.values and parameter.header:
                 _put(found, support.name, self.values[parameter.path])
-        return {name: json.dumps(value) for name, value in found.items()} | dict(self.own_headers)
+        return merged({name: json.dumps(value) for name, value in found.items()}, self.own_headers)
 
     def not_sent(self) -> list[str]:
         """Paths that are set but that this API has no row for."""

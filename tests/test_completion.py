@@ -82,6 +82,12 @@ def test_rows_that_are_headers_travel_as_json_in_ascii() -> None:
     assert sent.body() == {"model": "m", "prompt": "Hi"}
 
 
+def test_a_header_of_ones_own_stands_for_the_tables_in_any_case() -> None:
+    values = {"Pulze-Labels": {"a": "b"}}
+    sent = request(provider="pulze", dialect="", values=values, own_headers={"pulze-labels": "{}"})
+    assert sent.headers() == {"pulze-labels": "{}"}
+
+
 def test_further_keys_are_laid_over_the_body() -> None:
     body = request(values={"temperature": 1}, extra={"temperature": 2, "mine": [1]}).body()
     assert body == {"model": "m", "prompt": "Hi", "temperature": 2, "mine": [1]}

@@ -86,6 +86,21 @@ async def test_it_posts_the_body_with_the_key_and_the_extra_headers(
     assert "cookie" not in post.headers
 
 
+async def test_of_headers_that_differ_in_case_only_the_last_is_sent(
+    provider: FakeProvider, target: Target
+) -> None:
+    own = dataclasses.replace(REQUEST, own_headers={"X-Team": "mine", "x-own": "1", "X-Own": "2"})
+    both = dataclasses.replace(
+        target, headers={"x-team": "theirs", "Authorization": "Basic x", "Accept": "*/*"}
+    )
+    await events_of(both, own)
+    await LOCAL.ask(both, f"{provider.url}/models")
+    sent, asked = provider.requests
+    assert (sent.headers["x-team"], sent.headers["x-own"]) == ("theirs", "2")
+    assert sent.headers["accept"] == "*/*"
+    assert sent.headers["authorization"] == f"Bearer {KEY}" == asked.headers["authorization"]
+
+
 async def test_without_a_key_there_is_no_authorization(
     provider: FakeProvider, target: Target
 ) -> None:

@@ -215,6 +215,17 @@ def test_as_sent_marks_what_differs_from_the_first_column(
     assert "hidden)" in html
 
 
+def test_as_sent_has_a_header_once_in_whatever_case(
+    alice: User, connect: Callable[..., Connection]
+) -> None:
+    secret = connect("other", key="sk-test-SECRET06", extra_headers="x-team: a\nAuthorization: b")
+    asked = replace(request_to(secret), own_headers={"X-Team": "mine"})
+    [run] = begun(alice, (secret, asked))
+    html = page(alice, "run_sent", run).lower()
+    assert (html.count("x-team"), html.count("authorization")) == (1, 1)
+    assert "mine" not in html
+
+
 def test_as_sent_does_not_take_one_for_true(alice: User, connection: Connection) -> None:
     _, second = begun(
         alice,

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import httpx
 
-from playground.completion import CompletionRequest, ErrorKind, StreamEvent
+from playground.completion import CompletionRequest, ErrorKind, StreamEvent, merged
 from playground.providers import outbound
 from playground.providers.arrivals import arrivals_of, stamped
 from playground.providers.chunks import ChunkParser
@@ -119,15 +119,12 @@ class Provider:
     ) -> AsyncIterator[httpx.Response]:
         """The open answer; every failure of the network as a ProviderError."""
         url = target.base_url + self.paths[request.operation]
-        headers = {
+        ours = {
             "content-type": "application/json",
             "accept": "text/event-stream, application/json",
             "accept-encoding": "identity",
-            **request.headers(),
-            **target.headers,
         }
-        if target.key:
-            headers["authorization"] = f"Bearer {target.key}"
+        headers = merged(ours, request.headers(), target.headers, target.bearer)
         connected = False
         try:
             async with outbound.client(target.reaches_local, target.proxy).stream(
@@ -238,9 +235,8 @@ class Provider:
 
     async def ask(self, target: Target, url: str, body: Mapping[str, Any] | None = None) -> Any:
         """The JSON that a GET, or a POST of `body`, is answered with. Raises ProviderError."""
-        headers = {**target.headers}
-        if target.key:
-            headers["authorization"] = f"Bearer {target.key}"
+        json_body = {} if body is None else {"content-type": "application/json"}
+        headers = merged(target.headers, target.bearer, json_body)
         veil = Veil(target)
         try:
             async with (
@@ -249,8 +245,7 @@ class Provider:
                     "GET" if body is None else "POST",
                     url,
                     content=None if body is None else encoded(body),
-                    headers=headers
-                    | ({} if body is None else {"content-type": "application/json"}),
+                    headers=headers,
                     timeout=target.connect_timeout,
                 ) as response,
             ):

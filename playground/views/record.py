@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from playground import documents, panel
-from playground.completion import CompletionRequest, storable
+from playground.completion import CompletionRequest, merged, storable
 from playground.models import Choice, Run
 from playground.parameters import Status, for_api
 from playground.providers import PROVIDERS
@@ -73,13 +73,15 @@ def _noted(notes: Iterator[tuple[str, str]]) -> list[tuple[list[str], str]]:
 
 
 def _headers(run: Run, asked: CompletionRequest) -> list[tuple[str, str]]:
-    found = {"content-type": "application/json", **asked.headers()}
+    of_connection: dict[str, str] = {}
     connection = run.connection
     if connection is not None:
-        found |= dict.fromkeys(connection.headers(), "(of the connection, hidden)")
+        of_connection = dict.fromkeys(connection.headers(), "(of the connection, hidden)")
         if connection.key() is not None:
-            found["authorization"] = "Bearer (the connection's key, hidden)"
-    return list(found.items())
+            key = {"authorization": "Bearer (the connection's key, hidden)"}
+            of_connection = merged(of_connection, key)
+    ours = {"content-type": "application/json"}
+    return list(merged(ours, asked.headers(), of_connection).items())
 
 
 def _left_out(run: Run, asked: CompletionRequest) -> list[tuple[str, str]]:
