@@ -637,6 +637,8 @@ CONTENT = {
          [token("a", None)]),
         (5, []), (0, []), (None, []), ([], []), ({}, []), ({"content": "x"}, []), (True, []),
         ({"content": [{}]}, [token("", None)]),
+        ({"content": [{"token": None, "logprob": -1}]}, [token("", -1)]),
+        ({"tokens": [None, "a"], "token_logprobs": [-1, -2]}, [token("", -1), token("a", -2)]),
         ({"content": [{"token": "a", "logprob": -(10**400)}]}, [token("a", None)]),
     ],
 )  # fmt: skip

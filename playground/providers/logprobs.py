@@ -58,7 +58,7 @@ def _token(entry: dict[str, Any]) -> dict[str, Any]:
 
 def _candidate(entry: dict[str, Any]) -> dict[str, Any]:
     candidate = {
-        "token": str(entry.get("token", "")),
+        "token": _word(entry.get("token")),
         "logprob": _number(entry.get("logprob")),
         "bytes": entry.get("bytes"),
     }
@@ -71,7 +71,7 @@ def _legacy(logprobs: dict[str, Any], tokens: list[Any]) -> list[dict[str, Any]]
     tops = _list(logprobs.get("top_logprobs"))
     return [
         {
-            "token": str(token),
+            "token": _word(token),
             "logprob": _number(values[i]) if i < len(values) else None,
             "bytes": None,
             "top": _top_map(tops[i]) if i < len(tops) else [],
@@ -86,6 +86,11 @@ def _top_map(top: Any) -> list[dict[str, Any]]:
     ranked = [(str(token), _number(value)) for token, value in top.items()]
     ranked.sort(key=lambda pair: -1e9 if pair[1] is None else pair[1], reverse=True)
     return [{"token": token, "logprob": value, "bytes": None} for token, value in ranked]
+
+
+def _word(token: Any) -> str:
+    """Null where a token is no whole character."""
+    return "" if token is None else str(token)
 
 
 def _list(value: Any) -> list[Any]:
