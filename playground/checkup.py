@@ -102,7 +102,8 @@ class Checkup:
     def advice(self, error: ProviderError) -> str:
         """Where an address of a local server ends too early, how it goes on with all we know."""
         address = self.connection.base_url
-        if error.kind is ErrorKind.NOT_FOUND and not urlsplit(address).path.strip("/"):
+        elsewhere = error.kind in (ErrorKind.NOT_FOUND, ErrorKind.BAD_CONTENT)
+        if elsewhere and not urlsplit(address).path.strip("/"):
             return f" Most servers answer below {address.rstrip('/')}/v1: is that the address?"
         return ""
 

@@ -165,6 +165,26 @@ async def test_a_backend_that_is_away_says_why_and_rejects_no_key(
 
 
 @pytest.mark.parametrize(
+    ("reply", "words"),
+    [
+        (json_reply({"error": "Unexpected endpoint or method. (GET /models)"}), "Unexpected"),
+        (Reply(content_type="text/html", pieces=[b"<!doctype html>"]), "web page (HTTP 200)"),
+    ],
+)
+async def test_a_server_that_answers_anything_has_not_passed(
+    runner: Runner, connect: Callable[..., Connection], provider: FakeProvider, reply: Reply,
+    words: str,
+) -> None:  # fmt: skip
+    """LM Studio, and the page of a program, where the address lacks its /v1."""
+    bare = await in_thread(connect, "bare", base_url=provider.url.removesuffix("/v1"))
+    provider.on_path("/models", reply)
+    report = await check_up(bare)
+    assert not report.passed
+    assert words in report.trouble
+    assert "answer below" in report.trouble
+
+
+@pytest.mark.parametrize(
     ("path", "body", "found"),
     [
         ("/props", {"default_generation_settings": {}, "total_slots": 1}, "llama.cpp"),

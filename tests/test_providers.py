@@ -570,7 +570,7 @@ async def test_it_lists_the_models(provider: FakeProvider, target: Target) -> No
 @pytest.mark.parametrize(
     "reply",
     [json_reply(body) for body in ({}, [], {"data": None}, {"data": [1, {}, {"id": None}]}, "x")]
-    + [Reply(content_type="text/html", pieces=[b"<html>"]), Reply(pieces=[])],
+    + [Reply(pieces=[])],
 )
 async def test_an_odd_models_list_is_empty(
     provider: FakeProvider, target: Target, reply: Reply
@@ -585,6 +585,8 @@ async def test_an_odd_models_list_is_empty(
         (error_reply(401, {"error": f"bad key {KEY}"}), "auth"),
         (error_reply(502, b"<html>"), "unavailable"),
         (Reply(307, "text/plain", {"location": "http://127.0.0.1:9/"}), "redirected"),
+        (json_reply({"error": "Unexpected endpoint or method. (GET /models)"}), "not_found"),
+        (Reply(content_type="text/html", pieces=[b"<html>"]), "bad_content"),
         (Reply(delay=30), "timeout"),
     ],
 )

@@ -20,6 +20,7 @@ from playground.providers.errors import (
     masked_in,
     message_of,
     status_of,
+    web_page,
 )
 from playground.providers.flow import Flowing, Outlet
 from playground.providers.reader import AnswerReader, is_stream
@@ -158,12 +159,7 @@ class Provider:
     ) -> AsyncIterator[list[StreamEvent]]:
         content_type = response.headers.get("content-type", "").lower()
         if "html" in content_type:
-            raise ProviderError(
-                f"The server answered with a web page (HTTP {response.status_code}), "
-                "not with a model's answer. Check the connection's address.",
-                ErrorKind.BAD_CONTENT,
-                response.status_code,
-            )
+            raise web_page(response.status_code)
         reader = AnswerReader(parser, self.error_in, began)
         if "json" in content_type and "event-stream" not in content_type:
             body = await limited(response, LONGEST_ANSWER)
@@ -212,7 +208,11 @@ class Provider:
         """Ids, as the service lists them; [] where it has no list. Raises ProviderError."""
         if self.models_path is None:
             return []
-        return self.model_ids(await self.ask(target, target.base_url + self.models_path))
+        answer = await self.ask(target, target.base_url + self.models_path)
+        # LM Studio answers unknown addresses so, with status 200.
+        if isinstance(answer, Mapping) and (words := self.error_in(answer)) is not None:
+            raise ProviderError(words, ErrorKind.NOT_FOUND)
+        return self.model_ids(answer)
 
     async def tokens(self, target: Target, model: str, text: str, dialect: str) -> list[Token]:
         """The text as tokens. Raises ProviderError, also where the service cannot tell."""
@@ -254,6 +254,8 @@ class Provider:
                 raise self.refused(
                     from_response(response.status_code, response.headers, content, target.key)
                 )
+            if "html" in response.headers.get("content-type", "").lower():
+                raise web_page(response.status_code)
         except outbound.FAILURES as error:
             failure = failure_of(target, error, connected=False)
             failure.message = veil.error(failure.message)

@@ -43,6 +43,16 @@ class ProviderError(Exception):
         self.retry_after = retry_after
 
 
+def web_page(status: int) -> ProviderError:
+    """Of an answer that should have been JSON, or a stream."""
+    return ProviderError(
+        f"The server answered with a web page (HTTP {status}), not with a model's answer. "
+        "Check the connection's address.",
+        ErrorKind.BAD_CONTENT,
+        status,
+    )
+
+
 def masked(text: str, key: str = "") -> str:
     """The text without the key, and without whatever looks like one."""
     if key:
