@@ -64,11 +64,17 @@ def branched(asked: CompletionRequest, choice: int, text: str, echoed: bool) -> 
 
 
 def added(asked: CompletionRequest, choice: int, text: str) -> str:
-    """What an answer says beyond the prompt, or the prefill of a chat, that it may begin with."""
+    """What an answer says beyond what it repeats."""
+    return text.removeprefix(repeated(asked, choice))
+
+
+def repeated(asked: CompletionRequest, choice: int) -> str:
+    """What an answer may begin with: the prompt that is echoed, or the prefill of a chat."""
+    echo = bool(asked.values.get("echo"))
     if asked.operation == "chat":
-        return text.removeprefix(prefill(asked) or "")
-    begins = prompt_of(asked, choice) if asked.values.get("echo") else ""
-    return text.removeprefix(begins or "")
+        # vLLM repeats it only when asked to; of others that is not known.
+        return prefill(asked) or "" if echo or asked.dialect != "vllm" else ""
+    return prompt_of(asked, choice) or "" if echo else ""
 
 
 def in_one(asked: CompletionRequest, text: str) -> tuple[CompletionRequest, str]:

@@ -130,10 +130,8 @@ def probabilities(
 ) -> Probabilities:
     """`extras`: what else came with the choice, as the metadata keeps it."""
     prompt = branch.prompt_of(asked, choice.index) or ""
-    begins = branch.prefill(asked) or "" if asked.operation == "chat" else prompt
+    begins = branch.repeated(asked, choice.index)
     text, echoed = Text(choice.text), bool(begins) and choice.text.startswith(begins)
-    if asked.operation != "chat" and not asked.values.get("echo"):
-        echoed = False
     base = len(Text(begins)) if echoed else 0
     pieces = [piece(each) for each in choice.logprobs]
     spans = align(choice.text, pieces)

@@ -227,7 +227,9 @@ def test_an_echoed_prompt_is_not_appended_again() -> None:
 @pytest.mark.parametrize("answer", [" is deep", " the lake is deep"])
 def test_a_chat_goes_on_from_prefill_and_answer_as_one_message(dialect: str, answer: str) -> None:
     user = {"role": "user", "content": "Where?"}
-    asked = CompletionRequest("local", "chat", "m", dialect, messages=(user,), extra={"x": 1})
+    asked = CompletionRequest(
+        "local", "chat", "m", dialect, messages=(user,), values={"echo": True}, extra={"x": 1}
+    )
     begun = branched(asked, 0, " the lake", False)
     document = documents.document_of([(1, begun)])
     found = documents.continued(document, begun, ChoiceResult(0, text=answer))

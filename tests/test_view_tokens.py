@@ -12,6 +12,8 @@ from playground import branch, database
 from playground.completion import CompletionRequest, RunStatus
 from playground.models import Choice, Comparison, Connection, Limit, Run, User
 from playground.models.choices import packed
+from playground.outcome import ChoiceResult
+from playground.probabilities import probabilities
 from playground.providers.logprobs import normal
 from playground.reaper import this_process
 from playground.runner import Runner
@@ -394,6 +396,19 @@ def test_a_prefill_is_continued_not_repeated(connection: Connection) -> None:
         new = branch.branched(asked, 0, text, echoed)
         assert [m["content"] for m in new.messages] == ["Where?", "At the"]
     assert len(asked.messages) == 2
+
+
+@pytest.mark.parametrize(
+    ("dialect", "echo", "base"), [("vllm", False, 0), ("vllm", True, 1), ("llama.cpp", False, 1)]
+)
+def test_an_answer_that_happens_to_begin_as_the_prefill_is_no_repetition(
+    connection: Connection, dialect: str, echo: bool, base: int
+) -> None:
+    asked = request_to(connection, "chat", prompt="Where?", echo=echo)
+    begun = branch.branched(replace(asked, dialect=dialect), 0, "\n", False)
+    choice = ChoiceResult(0, "\n- sea", logprobs=[{"token": "\n"}, {"token": "- sea"}])
+    assert probabilities(begun, choice, {}).base == base
+    assert branch.added(begun, 0, choice.text) == choice.text[base:]
 
 
 def test_a_list_of_prompts_goes_on_with_its_own_and_token_ids_do_not(
