@@ -568,6 +568,22 @@ async def test_it_lists_the_models(provider: FakeProvider, target: Target) -> No
 
 
 @pytest.mark.parametrize(
+    ("dialect", "answer", "tokens"),
+    [
+        ("llama.cpp", {"tokens": [7, 8]}, [(7, ""), (8, "")]),  # a build without pieces
+        ("llama.cpp", {"tokens": [{"id": 7, "piece": None}, None]}, [(7, ""), (0, "")]),
+        ("llama.cpp", {"tokens": [{"id": None, "piece": [300, "x"]}]}, [(0, "")]),
+        ("vllm", {"tokens": [7, None], "token_strs": ["a", None]}, [(7, "a"), (0, "")]),
+    ],
+)
+async def test_odd_tokens_are_counted_all_the_same(
+    provider: FakeProvider, target: Target, dialect: str, answer: Any, tokens: list[Any]
+) -> None:
+    provider.on_path("/tokenize", json_reply(answer))
+    assert await LOCAL.tokens(target, "m", "x", dialect) == tokens
+
+
+@pytest.mark.parametrize(
     "reply",
     [json_reply(body) for body in ({}, [], {"data": None}, {"data": [1, {}, {"id": None}]}, "x")]
     + [Reply(pieces=[])],

@@ -66,7 +66,7 @@ class Local(Provider):
             answer = await self.ask(target, f"{root}/tokenize", body)
             ids, strings = _rows(answer, "tokens"), _rows(answer, "token_strs")
             strings += [""] * (len(ids) - len(strings))
-            return [Token(int(id_), str(text)) for id_, text in zip(ids, strings, strict=False)]
+            return [_token(id_, text) for id_, text in zip(ids, strings, strict=False)]
         raise ProviderError(NO_TOKENIZER, ErrorKind.NOT_FOUND)
 
     async def context(self, target: Target, model: str, dialect: str) -> int | None:
@@ -97,9 +97,7 @@ class Local(Provider):
         for id_ in ids:
             body = {"tokens": [id_]} | ({} if dialect == "llama.cpp" else {"model": model})
             answer = await self.ask(target, url, body)
-            found.append(
-                Token(id_, str(answer.get(name, "")) if isinstance(answer, Mapping) else "")
-            )
+            found.append(_token(id_, answer.get(name) if isinstance(answer, Mapping) else ""))
         return found
 
 
@@ -120,8 +118,13 @@ def _rows(answer: Any, name: str) -> list[Any]:
 
 
 def _llama_token(row: Any) -> Token:
+    """Older builds know no pieces, and list ids alone."""
+    return _token(row.get("id"), row.get("piece")) if isinstance(row, Mapping) else _token(row, "")
+
+
+def _token(id_: Any, piece: Any) -> Token:
     """A piece that is no whole character comes as a list of bytes."""
-    piece = row.get("piece", "")
     if isinstance(piece, list):
-        piece = bytes(piece).decode("utf-8", "replace")
-    return Token(int(row.get("id", 0)), str(piece))
+        whole = all(type(each) is int and 0 <= each < 256 for each in piece)
+        piece = bytes(piece).decode("utf-8", "replace") if whole else ""
+    return Token(id_ if type(id_) is int else 0, "" if piece is None else str(piece))
