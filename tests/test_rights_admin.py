@@ -152,6 +152,15 @@ def test_the_list_of_runs_reads_no_text_of_them(world: AdminWorld) -> None:
     assert len(captured) < 25
 
 
+def test_no_address_of_the_list_of_runs_tells_what_is_in_a_prompt(world: AdminWorld) -> None:
+    """Django takes any column as a filter: one could guess a text letter by letter."""
+    admin = world.clients["admin"]
+    for column in ("prompt_preview", "output_preview", "request", "metadata", "error_message"):
+        assert admin.get(f"/admin/playground/run/?{column}__contains=a").status_code == 400
+    for known in ("status__exact=completed", "team__id__exact=1", "connection__id__exact=1"):
+        assert admin.get(f"/admin/playground/run/?{known}").status_code == 200
+
+
 @pytest.mark.parametrize("who", sorted(set(PEOPLE) - {"admin"}))
 def test_for_others_there_is_no_admin_site(world: AdminWorld, who: str) -> None:
     """Every address, what is there and what is not alike: to the door of the admin site."""

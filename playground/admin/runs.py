@@ -33,6 +33,11 @@ class RunAdmin(admin.ModelAdmin):
         unread = ("prompt_preview", "output_preview", "error_message", "coordinates", *Run.BIG)
         return super().get_queryset(request).defer(*unread)
 
+    def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest) -> bool:
+        """Django lets an address ask for any column of the table: a prompt could be guessed."""
+        known = lookup.partition("__")[0] in self.list_filter
+        return known and super().lookup_allowed(lookup, value, request)
+
     @admin.display(description="time", ordering="pk")
     def when(self, run: Run) -> str:
         return f"{timezone.localtime(run.created_at):%Y-%m-%d %H:%M:%S}"
