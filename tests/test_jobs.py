@@ -21,7 +21,7 @@ from playground.models import (
     User,
 )
 from playground.models.batches import BATCH
-from playground.models.jobs import labelled_elsewise
+from playground.models.labels import labelled_elsewise
 from playground.models.work import LEASE
 from playground.upkeep import Upkeep
 from tests.test_annotations import begun, one
@@ -230,6 +230,79 @@ def test_a_merge_is_asked_for_and_keeps_one_value_of_a_key(
     finish(Job.objects.get())
     assert names(both) == names(plain) == names(other) == {"stage=final"}
     assert not Label.objects.filter(pk=source.pk).exists()
+
+
+def merging(owner: User, connection: Connection, *texts: str, columns: int = BATCH) -> list[Label]:
+    """Labels of these names; many runs have the first, of which some have come to the second."""
+    begun(owner, connection, columns=columns)
+    found = [label(member(owner).team, each) for each in texts]
+    RunLabel.objects.put(all_ids(), found[:1])
+    assert Job.objects.merge(member(owner), *found[:2]).step()
+    return found
+
+
+def left() -> dict[str, int]:
+    return {each.name: each.run_labels.count() for each in Label.objects.all()}
+
+
+def test_a_merge_into_what_is_merged_itself_is_not_cut_short(
+    alice: User, connection: Connection
+) -> None:
+    _, b, c = merging(alice, connection, "a", "b", "c")
+    held = Job.objects.select_related("label").get()  # as by another process
+    finish(Job.objects.merge(member(alice), b, c))
+    finish(held)
+    assert (left(), held.state) == ({"c": BATCH}, "finished")
+
+
+def test_a_merge_leads_to_where_its_label_is_going(alice: User, connection: Connection) -> None:
+    a, b, c = merging(alice, connection, "a", "b", "c")
+    assert Job.objects.merge(member(alice), c, a).label == b
+    assert Job.objects.merge(member(alice), a, b) == Job.objects.order_by("pk").first()
+
+
+def test_two_merges_do_not_run_against_each_other(
+    client: Client, alice: User, connection: Connection
+) -> None:
+    """They would never end."""
+    a, b, _ = merging(alice, connection, "a", "b", "c")
+    client.force_login(alice)
+    for pk, name in ((b.pk, "a"), (a.pk, "c")):
+        answer = client.post(f"/labels/{pk}/", {"name": name, "merge": "1"})
+        assert answer.status_code == 422
+        assert "Wait until that has ended." in answer.text
+    finish(Job.objects.get())
+    assert left() == {"b": BATCH, "c": 0}
+
+
+def test_what_gives_runs_a_label_goes_on_when_that_is_merged(
+    team: Team, alice: User, bob: User, connection: Connection
+) -> None:
+    begun(alice, connection, columns=BATCH)
+    a, b = label(team, "a"), label(team, "b")
+    adding = Job.objects.begin(Kind.LABEL, member(bob), all_ids(), label=a)
+    removing = Job.objects.begin(Kind.UNLABEL, member(bob), all_ids(), label=a)
+    assert adding.step()
+    finish(Job.objects.merge(member(alice), a, b))
+    finish(adding)
+    finish(removing)
+    assert left() == {"b": BATCH}
+    assert adding.state == removing.state == "finished"
+
+
+def test_what_a_label_keeps_stays_kept_while_it_is_merged(
+    team: Team, alice: User, connection: Connection
+) -> None:
+    for _ in range(BATCH // 2):
+        begun(alice, connection)
+    Comparison.objects.update(created_at=timezone.now() - timedelta(days=9))
+    rule = Retention.objects.create(team=team, trash_after=1)
+    kept, other = label(team, "keep"), label(team, "golden")
+    rule.keep_labels.add(kept)
+    RunLabel.objects.put(all_ids(), [kept])
+    assert Job.objects.merge(member(alice), kept, other).step()
+    assert other.run_labels.exists()
+    assert Retention.objects.trash_due() == 0
 
 
 @pytest.mark.parametrize("name", ["", " ", "x" * 101])

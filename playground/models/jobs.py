@@ -10,8 +10,9 @@ from functools import cached_property
 from typing import Any
 
 from django.conf import settings
+from django.core.exceptions import ValidationError
 from django.db import models, transaction
-from django.db.models import Exists, F, OuterRef
+from django.db.models import F
 from django.urls import reverse
 from django.utils import timezone
 
@@ -75,8 +76,21 @@ class JobQuerySet(WorkQuerySet["Job"]):
         pieces = [deeds.Back(kind, value, json.loads(ids)) for kind, value, ids in rows]
         return self._begin(Job.Kind.UNDO, membership, pieces, name=job.what[:100])
 
+    @transaction.atomic
     def merge(self, membership: Membership, source: Label, label: Label) -> "Job":
-        """Give all runs of `source` the other label; in the end `source` is gone."""
+        """Give all runs of `source` the other label, or the one that this is being merged into;
+        in the end `source` is gone. Raises ValidationError where `source` is on its way elsewhere.
+        """
+        list(Team.objects.select_for_update().filter(pk=membership.team_id))  # one at a time
+        going = self.going().filter(kind=Job.Kind.MERGE, team=membership.team_id)
+        merges: dict[Any, Job] = {each.source_id: each for each in going.select_related("label")}
+        while (further := merges.get(label.pk)) and further.label:
+            label = further.label
+        if (same := merges.get(source.pk)) and same.label_id == label.pk:
+            return same
+        if same or label.pk == source.pk:
+            said = "Runs are on their way from one of these labels to the other, or to a third one."
+            raise ValidationError(f"{said} Wait until that has ended.")
         job = self.begin(
             Job.Kind.MERGE, membership, [], label=label, source=source, name=source.name
         )
@@ -190,6 +204,8 @@ class Job(Work):
         with writing(self.pace):
             if not self.going().update(lease=lease()):
                 return False  # stopped meanwhile
+            if self.label_id:  # a merge may have put another one there
+                self.refresh_from_db(fields=["label", "source"])
             worked = self._merge() if self.kind == self.Kind.MERGE else self._batch()
             if worked is None:
                 self.close(self.State.FINISHED)
@@ -265,21 +281,18 @@ class Job(Work):
     def _merge(self) -> int | None:
         """From `source` to `label`: all runs of the team, also those that the owner cannot see."""
         source, label = self.source, self.label
-        if source is None or label is None:
+        if source is None or label is None or source == label:
             return None
+        others = Job.objects.going().filter(label=source)
+        # Who gives runs the label that will be gone gives them the other one from now on.
+        others.filter(kind__in=(self.Kind.LABEL, self.Kind.MERGE)).update(label=label)
+        label.protect_as(source)
         rows = RunLabel.objects.filter(label=source)
         found = list(rows.order_by("pk").values_list("run_id", flat=True)[: self.pace.size])
         if not found:
-            label.take_over(source)
+            others.update(label=None)  # there is nothing left that they could remove
+            source.delete()
             return None
         RunLabel.objects.put(found, [label])
         rows.filter(run__in=found).delete()
         return len(found)
-
-
-def labelled_elsewise(source: Label, label: Label) -> int:
-    """Runs that have `source` and another value of the key of `label`, which a merge replaces."""
-    other = RunLabel.objects.filter(run=OuterRef("run"), key=label.key).exclude(
-        label__in=[source, label]
-    )
-    return source.run_labels.filter(Exists(other)).count()

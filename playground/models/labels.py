@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 from django.core.exceptions import ValidationError
 from django.db import models
+from django.db.models import Exists, OuterRef
 
 from playground.completion import storable
 from playground.models.among import Among
@@ -83,11 +84,11 @@ class Label(models.Model):
         [other] = Label.objects.named(self.team_id, [name])
         return other
 
-    def take_over(self, source: "Label") -> None:
-        """At the end of a merge: rules of retention follow, and the other label is gone."""
+    def protect_as(self, source: "Label") -> None:
+        """In a merge: what the rules of retention keep for the other label they keep for this
+        one, before the first run changes its label."""
         for rule in source.protecting.all():
             rule.keep_labels.add(self)
-        source.delete()
 
 
 class RunLabelQuerySet(models.QuerySet["RunLabel"]):
@@ -126,3 +127,11 @@ class RunLabel(models.Model):
 
     def __str__(self) -> str:
         return f"{self.label} on run {self.run_id}"
+
+
+def labelled_elsewise(source: Label, label: Label) -> int:
+    """Runs that have `source` and another value of the key of `label`, which a merge replaces."""
+    other = RunLabel.objects.filter(run=OuterRef("run"), key=label.key).exclude(
+        label__in=[source, label]
+    )
+    return source.run_labels.filter(Exists(other)).count()

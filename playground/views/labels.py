@@ -7,7 +7,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_GET, require_POST
 
 from playground.models import Job, Label
-from playground.models.jobs import labelled_elsewise
+from playground.models.labels import labelled_elsewise
 from playground.models.visible import Visibility
 from playground.views import Request, membership_of, owner_of
 
@@ -45,14 +45,14 @@ def rename(request: Request, pk: int) -> HttpResponse:
     typed = request.POST.get("name", "")
     try:
         other = label.rename(typed)
+        if other is None:
+            return redirect("labels_page")
+        replaced = labelled_elsewise(label, other)
+        if "merge" not in request.POST and (replaced or other.run_labels.exists()):
+            more = {"failed": label.pk, "typed": typed, "other": other, "replaced": replaced}
+            return _page(request, 409, **more)
+        Job.objects.merge(membership, label, other)
     except ValidationError as error:
         said = " ".join(error.messages)
         return _page(request, 422, failed=label.pk, typed=typed, error=said)
-    if other is None:
-        return redirect("labels_page")
-    replaced = labelled_elsewise(label, other)
-    if "merge" not in request.POST and (replaced or other.run_labels.exists()):
-        more = {"failed": label.pk, "typed": typed, "other": other, "replaced": replaced}
-        return _page(request, 409, **more)
-    Job.objects.merge(membership, label, other)
     return redirect("labels_page")
