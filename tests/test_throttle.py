@@ -8,6 +8,7 @@ from django.conf import settings
 from django.contrib.auth import hashers
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from playground.models import Attempts, LoginLink, User
 from playground.models.throttle import (
@@ -36,6 +37,20 @@ def later(seconds: float) -> None:
     for row in Attempts.objects.all():
         row.last_at -= timedelta(seconds=seconds)
         row.save()
+
+
+def test_a_clock_that_is_set_back_keeps_nobody_waiting_for_it(
+    db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, gates = timezone.now(), [Gate("code", "7", FREE, QUARTER)]
+
+    def attempt_at(hours: float) -> float:
+        monkeypatch.setattr(timezone, "now", lambda: now + timedelta(hours=hours))
+        return Attempts.objects.attempt(gates)
+
+    assert [attempt_at(20) for _ in range(FREE + 1)][-1] == FIRST_PAUSE
+    assert attempt_at(0) == FIRST_PAUSE
+    assert attempt_at(0.01) == 0.0
 
 
 def log_in(

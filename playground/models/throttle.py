@@ -96,6 +96,8 @@ class AttemptsQuerySet(models.QuerySet["Attempts"]):
             self.filter(last_at__lt=now - FORGOTTEN).delete()
         elif now - row.last_at > FORGOTTEN:
             row.failures = 0
+        elif row.last_at > now:  # the clock was set back: the pause counts from now
+            self.filter(pk=row.pk).update(last_at=now)
         since = (now - row.last_at).total_seconds()
         wait = gate.pause(row.failures) - max(since, 0.0)
         if row.failures and wait > 0:
