@@ -30,6 +30,7 @@ from django.views.decorators.cache import never_cache
 
 from playground.models import Membership, Team, User
 from playground.models.audit import record
+from playground.models.teams import free_name
 from playground.views.entrance import let_in, refuse
 
 logger = logging.getLogger(__name__)
@@ -170,13 +171,9 @@ def _person(account: SocialAccount) -> tuple[User | None, str]:
 def _newcomer(data: dict[str, Any], email: str) -> User:
     """In no team until they are invited, or in that of OIDC_DEFAULT_TEAM."""
     wanted = str(data.get("preferred_username") or email.partition("@")[0] or "person")
-    name = base = re.sub(r"[^\w.@+-]+", "-", wanted)[:140].strip("-") or "person"
-    number = 1
-    while User.objects.filter(username__iexact=name).exists():
-        number += 1
-        name = f"{base}-{number}"
+    base = re.sub(r"[^\w.@+-]+", "-", wanted)[:140].strip("-") or "person"
     user = User(
-        username=name,
+        username=free_name(base),
         email=email,
         first_name=str(data.get("given_name") or "")[:150],
         last_name=str(data.get("family_name") or "")[:150],

@@ -369,6 +369,13 @@ def test_the_first_start_makes_an_admin_once(settings: Any) -> None:
     assert Team.objects.count() == 1
 
 
+def test_a_start_without_an_active_admin_makes_one_of_another_name() -> None:
+    former = first_start()
+    User.objects.filter(pk=former.pk).update(is_active=False)
+    again = first_start()
+    assert (again.username, again.is_superuser, first_start()) == ("admin-2", True, again)
+
+
 # --- Connections and keys ------------------------------------------------------------------
 
 

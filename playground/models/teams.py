@@ -161,13 +161,24 @@ class LoginLink(models.Model):
         return hashlib.sha256(token.encode()).hexdigest()
 
 
+def free_name(base: str) -> str:
+    """`base`, or with a number behind it where somebody is called so, in whatever case."""
+    name, number = base, 1
+    while User.objects.filter(username__iexact=name).exists():
+        number += 1
+        name = f"{base}-{number}"
+    return name
+
+
 @transaction.atomic
 def first_start() -> User:
-    """The first admin; made with a team and the embedded connection where there is none yet."""
+    """The first admin; made with a team and the embedded connection where there is none yet, or
+    none that is active."""
     admin = User.objects.filter(is_superuser=True, is_active=True).order_by("pk").first()
     if admin is None:
         team = Team.objects.order_by("pk").first() or Team.objects.create(name="Team")
-        admin = User(username="admin", is_staff=True, is_superuser=True, current_team=team)
+        name = free_name("admin")
+        admin = User(username=name, is_staff=True, is_superuser=True, current_team=team)
         admin.set_unusable_password()
         admin.save()
         Membership.objects.create(team=team, user=admin, role=Membership.Role.OWNER)
