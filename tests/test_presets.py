@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError
+from django.db.models.signals import pre_save
 from django.test import Client
 
 from playground.models import Membership, Preset, Team, User
@@ -50,6 +51,17 @@ def test_an_own_preset_follows_its_author_to_another_team(alice: User) -> None:
     alice.current_team = other
     alice.save()
     assert names(alice) == ["Greedy"]
+
+
+def test_two_tabs_that_save_a_name_at_once_both_save_it(alice: User) -> None:
+    def other_tab(instance: Preset, **_: Any) -> None:
+        pre_save.disconnect(other_tab, sender=Preset)
+        Preset.objects.bulk_create([Preset(author=alice, name="greedy", settings="{}")])
+
+    pre_save.connect(other_tab, sender=Preset)
+    saved = keep(alice)
+    assert Preset.objects.get() == saved
+    assert saved.settings_value == SETTINGS
 
 
 def test_saving_under_a_name_again_replaces_the_preset(alice: User, bob: User) -> None:

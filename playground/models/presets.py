@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.db import models
-from django.db.models import Q
+from django.db import IntegrityError, models, transaction
+from django.db.models import Q, Value
 from django.db.models.functions import Lower
 from django.utils import timezone
 
@@ -33,8 +33,19 @@ class PresetQuerySet(models.QuerySet["Preset"]):
         text = json.dumps(settings)
         if len(text) > BIGGEST:
             raise ValidationError("A preset holds at most 256 kB; this is more.")
+        try:
+            with transaction.atomic():
+                return self._put(user, name, text, shared)
+        except IntegrityError:  # another tab has just saved the first one of this name
+            return self._put(user, name, text, shared)
+
+    def called(self, name: str) -> "PresetQuerySet":
+        """In whatever case, as the database compares names."""
+        return self.alias(lower=Lower("name")).filter(lower=Lower(Value(name)))
+
+    def _put(self, user: User, name: str, text: str, shared: bool) -> "Preset":
         mine = self.filter(author=user)
-        found = mine.filter(name__iexact=name).first() or Preset(author=user)
+        found = mine.called(name).first() or Preset(author=user)
         if found.pk is None and mine.count() >= MOST:
             raise ValidationError(f"You have {MOST} presets; delete one first.")
         found.name, found.settings = name, text
@@ -88,9 +99,9 @@ class Preset(models.Model):
 
     def rename(self, name: str) -> None:
         """Raises ValidationError where the name will not do or another preset has it."""
-        name = clean_name(name)
-        others = Preset.objects.filter(author=self.author, name__iexact=name).exclude(pk=self.pk)
-        if others.exists():
-            raise ValidationError(f"You have another preset called “{name}”.")
-        self.name = name
-        self.save(update_fields=["name", "saved_at"])
+        self.name = clean_name(name)
+        try:
+            with transaction.atomic():
+                self.save(update_fields=["name", "saved_at"])
+        except IntegrityError:
+            raise ValidationError(f"You have another preset called “{self.name}”.") from None
