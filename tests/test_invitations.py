@@ -6,13 +6,14 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.contrib.messages import get_messages
+from django.db.models.signals import pre_save
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
 from playground.models import AuditEntry, Invitation, Membership, Team, User
 from playground.models.invitations import INVITATION_LIFE
-from playground.views.team import LAST_OWNER
+from playground.views.team import LAST_OWNER, TAKEN
 
 pytestmark = pytest.mark.usefixtures("quick_hashes")
 
@@ -28,6 +29,20 @@ def link(team: Team, by: User, role: str = Role.MEMBER, **more: Any) -> tuple[In
 def join(address: str, name: str, password: str = GOOD, again: str = "") -> Any:
     data = {"username": name, "password1": password, "password2": again or password}
     return Client().post(address, data)
+
+
+def test_of_two_who_take_a_name_at_once_one_is_asked_for_another(alice: User, team: Team) -> None:
+    def other(instance: User, **_: Any) -> None:
+        pre_save.disconnect(other, sender=User)
+        User.objects.bulk_create([User(username=instance.username)])
+
+    made, address = link(team, alice)
+    pre_save.connect(other, sender=User)
+    answer = join(address, "rosa")
+    assert answer.status_code == 422
+    assert TAKEN in answer.content.decode()
+    made.refresh_from_db()
+    assert made.used == 0
 
 
 def test_an_owner_makes_a_link_that_is_shown_once(client: Client, alice: User, team: Team) -> None:

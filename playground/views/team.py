@@ -6,7 +6,7 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.forms import BaseUserCreationForm
 from django.contrib.auth.password_validation import validate_password
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.cache import never_cache
@@ -19,6 +19,7 @@ from playground.views import Request, membership_of, owner_of
 from playground.views.entrance import first_page, let_in, remember_device
 
 LISTED = 100
+TAKEN = "This user name is taken. Choose another one."
 LAST_OWNER = "A team keeps at least one owner. Make somebody else an owner first."
 UNSEEN = {"Referrer-Policy": "no-referrer", "Cache-Control": "no-store, private"}
 
@@ -49,7 +50,7 @@ class JoinForm(BaseUserCreationForm):
         """Two people whose names differ only in case would be taken for one."""
         name = str(self.cleaned_data["username"])
         if User.objects.filter(username__iexact=name).exists():
-            raise forms.ValidationError("This user name is taken. Choose another one.")
+            raise forms.ValidationError(TAKEN)
         return name
 
     def validate_password_for_user(self, user: User) -> None:
@@ -156,19 +157,24 @@ def join(request: Request, token: str) -> HttpResponse:
             return _unseen(redirect(first_page(joined)))
         if "check" in request.POST:  # while the form is filled in
             return _unseen(render(request, "team/_password.html", {"form": form.so_far()}))
-        if form.is_valid():
-            return _unseen(_joined(request, found, form))
+        if form.is_valid() and (joining := _joined(request, found, form)):
+            return _unseen(joining)
     context["form"] = form
     status = 422 if form.errors else 200
     return _unseen(render(request, "team/join.html", context, status=status))
 
 
-def _joined(request: Request, found: Invitation, form: JoinForm) -> HttpResponse:
-    with transaction.atomic():
-        user = form.save()
-        if found.accept(user) is None:  # the last place went to somebody else just now
-            transaction.set_rollback(True)
-            return render(request, "team/gone.html", status=404)
+def _joined(request: Request, found: Invitation, form: JoinForm) -> HttpResponse | None:
+    """None where somebody has taken the name just now."""
+    try:
+        with transaction.atomic():
+            user = form.save()
+            if found.accept(user) is None:  # the last place went to somebody else just now
+                transaction.set_rollback(True)
+                return render(request, "team/gone.html", status=404)
+    except IntegrityError:
+        form.add_error("username", TAKEN)
+        return None
     messages.success(request, f"Welcome. You are in {found.team}, as {found.role}.")
     response = let_in(request, user, "invitation")
     remember_device(request, response, user.get_username())
