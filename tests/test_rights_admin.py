@@ -13,7 +13,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from playground.models import AuditEntry, Limit, Memory, User
+from playground.models import AuditEntry, Limit, Membership, Memory, User
 from tests.conftest import person
 from tests.test_rights import MISSING, PEOPLE, WORD, World
 
@@ -150,6 +150,36 @@ def test_the_list_of_runs_reads_no_text_of_them(world: AdminWorld) -> None:
         for column in ("prompt_preview", "output_preview", "error_message", "request"):
             assert f'"{column}"' not in sql
     assert len(captured) < 25
+
+
+def test_no_page_of_a_person_takes_the_last_owner_from_a_team(world: AdminWorld) -> None:
+    """Nor of who may change people, but only look at their teams."""
+    [owned] = Membership.objects.filter(team=world.team, role="owner").select_related("user")
+    page = world.path(ROUTES["playground_user_change"]).replace(
+        str(world.of_model["playground/user"]), str(owned.user_id)
+    )
+    clerk = world.people["clerk"]
+    rights = clerk.user_permissions.model.objects
+    names = ("change_user", "view_user", "view_membership")
+    clerk.user_permissions.set(rights.filter(codename__in=names))
+    form = {
+        "username": owned.user.username, "is_active": "on", "first_name": "Ann",
+        "memberships-TOTAL_FORMS": "1", "memberships-INITIAL_FORMS": "1",
+        "memberships-0-id": owned.pk, "memberships-0-user": owned.user_id,
+        "memberships-0-team": world.team.pk,
+    }  # fmt: skip
+    for change in ({"role": "member"}, {"role": "owner", "DELETE": "on"}):
+        more = {f"memberships-0-{name}": value for name, value in change.items()}
+        answer = world.clients["admin"].post(page, form | more)
+        assert "keeps at least one owner" in answer.content.decode()
+    for who in ("admin", "clerk"):
+        assert (
+            world.clients[who].post(page, {**form, "memberships-0-role": "owner"}).status_code
+            == 302
+        )
+    owned.refresh_from_db()
+    assert owned.role == "owner"
+    assert User.objects.get(pk=owned.user_id).first_name == "Ann"
 
 
 def test_no_address_of_the_list_of_runs_tells_what_is_in_a_prompt(world: AdminWorld) -> None:

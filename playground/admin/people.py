@@ -35,10 +35,29 @@ class MembershipInline(admin.TabularInline):
     extra = 1
 
 
+class OwnMembershipFormSet(BaseInlineFormSet):
+    def clean(self) -> None:
+        """No team loses its last owner here either."""
+        super().clean()
+        owned = Membership.objects.filter(user_id=self.instance.pk, role=Membership.Role.OWNER)
+        kept = {
+            form.instance.team_id
+            for form in self.forms
+            if form.is_valid()
+            and form.cleaned_data.get("role") == Membership.Role.OWNER
+            and not form.cleaned_data.get("DELETE")
+        }
+        for left in owned.exclude(team__in=kept).select_related("team"):
+            others = Membership.objects.filter(team=left.team_id, role=Membership.Role.OWNER)
+            if not others.exclude(pk=left.pk).exists():
+                raise ValidationError(f"{left.team} keeps at least one owner.")
+
+
 class OwnMembershipInline(admin.TabularInline):
     """The teams of a person."""
 
     model = Membership
+    formset = OwnMembershipFormSet
     extra = 0
 
 
