@@ -291,6 +291,27 @@ def test_a_bad_line_is_named_and_the_rest_goes_on(
 @pytest.mark.parametrize(
     "changes",
     [
+        {"request": {"operation": "chat", "values": {"temperature": "@"}}},
+        {"request": {"operation": "chat", "extra": {"mine": ["@"]}}},
+        {"metadata": {"latency": "@"}},
+    ],
+)
+def test_a_number_that_no_form_can_hold_is_refused(
+    alice: User, dora: User, changes: dict[str, Any]
+) -> None:
+    make_run(alice, "odd")
+    content = line_with(exported(alice), **changes)
+    for number, runs in (b"1e999", 0), (b"-1e999", 0), (b"1e300", 1):
+        transfer = imported(dora, content.replace(b'"@"', number))
+        assert transfer.runs == runs
+        assert transfer.problem_list == (
+            [] if runs else [(3, f"{number.decode()} is too large a number.")]
+        )
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
         {"choices": [{"index": 0, "text": "a", "logprobs": [
             {"token": "\ud83d", "logprob": -1, "top": [{"token": "\ud83d", "logprob": -1}]}
         ]}]},

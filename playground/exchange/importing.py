@@ -1,6 +1,7 @@
 """Goes through a file to import, a batch at a time; where it stands is kept in the transfer."""
 
 import json
+import math
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -221,9 +222,12 @@ def parsed(line: bytes) -> dict[str, Any]:
     if len(line) > LONG and sum(map(line.count, (b",", b"[", b"{"))) > MOST_PARTS:
         raise BadLine(f"It has more than {MOST_PARTS:,} values.")
     try:
-        found = json.loads(line.removeprefix(b"\xef\xbb\xbf"), parse_constant=_no_json)
+        text = line.removeprefix(b"\xef\xbb\xbf")
+        found = json.loads(text, parse_constant=_no_json, parse_float=_finite)
     except UnicodeDecodeError:
         raise BadLine("It is not UTF-8 text.") from None
+    except BadLine:
+        raise
     except (ValueError, RecursionError):
         raise BadLine("It is no JSON.") from None
     if not isinstance(found, dict):
@@ -235,6 +239,14 @@ def parsed(line: bytes) -> dict[str, Any]:
 
 def _no_json(name: str) -> None:
     raise ValueError(f"{name} is no JSON")
+
+
+def _finite(text: str) -> float:
+    """What overflows would be infinity, which no form and no request can hold."""
+    number = float(text)
+    if not math.isfinite(number):
+        raise BadLine(f"{text[:20]} is too large a number.")
+    return number
 
 
 class Logs:
