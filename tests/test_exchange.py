@@ -407,6 +407,7 @@ def test_an_import_goes_on_where_it_stopped(alice: User, dora: User) -> None:
     assert member is not None
     content = exported(alice)
     transfer = begin(member, "x.jsonl", lambda path: void(path.write_bytes(content)))
+    assert Transfer.objects.imports().take() is None  # also before the first step
     assert step(transfer)
     assert 0 < transfer.done < (transfer.total or 0)
     taken = Transfer.objects.imports().take()

@@ -15,6 +15,7 @@ from playground.exchange.lines import VERSION
 from playground.exchange.llm_logs import MAGIC, BadLogs, LlmLogs
 from playground.exchange.store import Item, Store, index
 from playground.models import Membership, Transfer
+from playground.models.work import lease
 
 BATCH = 50  # runs of one transaction
 BATCH_BYTES = 1024 * 1024  # after so much of a file it ends too
@@ -56,12 +57,16 @@ def layout_of(path: Path) -> str:
 
 
 def begin(member: Membership, name: str, keep: Callable[[Path], None]) -> Transfer:
-    """Keep a copy of the file and note the import, or raise BadFile."""
+    """Keep a copy of the file and note the import, or raise BadFile.
+
+    It is the caller's: no server takes it meanwhile, unless it is released or left alone.
+    """
     transfer = Transfer(
         kind=Transfer.Kind.IMPORT,
         team_id=member.team_id,
         author_id=member.user_id,
         name=Path(name.replace("\\", "/")).name[:200],
+        state=Transfer.State.RUNNING,
     )
     folder = transfer.path.parent
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -69,6 +74,7 @@ def begin(member: Membership, name: str, keep: Callable[[Path], None]) -> Transf
         keep(transfer.path)
         transfer.layout = layout_of(transfer.path)
         transfer.total = _size(transfer)
+        transfer.lease = lease()
         transfer.save()
     except BaseException:
         transfer.remove_file()

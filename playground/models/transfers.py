@@ -21,11 +21,6 @@ class TransferQuerySet(WorkQuerySet["Transfer"]):
     def imports(self) -> "TransferQuerySet":
         return self.filter(kind=Transfer.Kind.IMPORT)
 
-    def hold(self, transfer: "Transfer") -> bool:
-        """Take this one, unless somebody was first."""
-        free = self.filter(pk=transfer.pk, lease=None, state=Transfer.State.WAITING)
-        return bool(free.update(lease=lease(), state=Transfer.State.RUNNING))
-
     def forget_old(self) -> None:
         for found in self.filter(created_at__lt=timezone.now() - KEPT).exclude(
             kind=Transfer.Kind.IMPORT, state__in=Transfer.OPEN

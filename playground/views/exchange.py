@@ -120,12 +120,11 @@ def import_runs(request: Request) -> HttpResponse:
         transfer = importing.begin(membership, upload.name or "", importing.uploaded(upload))
     except importing.BadFile as error:
         return _import_page(request, str(error))
-    if Transfer.objects.hold(transfer):
-        for _ in range(AT_ONCE):
-            if not importing.step(transfer):
-                break
-        else:
-            transfer.release()
+    for _ in range(AT_ONCE):
+        if not importing.step(transfer):
+            break
+    else:
+        transfer.release()
     return redirect(transfer)
 
 
