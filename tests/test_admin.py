@@ -65,6 +65,12 @@ def test_every_bound_of_a_connection_can_be_set(admin: Client, hosted: Connectio
     assert {name: getattr(fresh(hosted), name) for name in bounds} == bounds
 
 
+def test_an_overlap_has_a_bound(admin: Client, hosted: Connection) -> None:
+    answer = admin.post(page(hosted), form(hosted, overlap_days="3000000"))
+    assert "At most 3,650 days." in answer.text
+    assert fresh(hosted).overlap_days == 7
+
+
 def fresh(connection: Connection) -> Connection:
     return Connection.objects.get(pk=connection.pk)
 

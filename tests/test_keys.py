@@ -63,6 +63,17 @@ def test_activation_retires_the_former_key_with_a_date(connection: Connection) -
     assert connection.other_key(active) == former
 
 
+def test_an_overlap_without_end_is_ten_years(connection: Connection) -> None:
+    """As one that was stored before the form had a bound."""
+    connection.overlap_days = 2**31 - 1
+    connection.save()
+    former = connection.set_key(FIRST)
+    connection.set_key(SECOND)
+    former.refresh_from_db()
+    assert former.retires_at is not None
+    assert former.retires_at - timezone.now() <= timedelta(days=3650)
+
+
 def test_without_an_overlap_the_former_key_is_erased_at_once(connection: Connection) -> None:
     connection.overlap_days = 0
     connection.save()

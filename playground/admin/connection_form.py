@@ -8,7 +8,7 @@ from django.core.exceptions import ValidationError
 
 from playground.models import ApiKey, Connection
 from playground.models.connections import clean_base_url
-from playground.models.keys import clean_key
+from playground.models.keys import LONGEST_OVERLAP, clean_key
 from playground.providers import PROVIDERS
 
 AGAIN = "Type it once more: a secret is not kept in the page that says what was wrong."
@@ -125,6 +125,12 @@ class ConnectionForm(forms.ModelForm):
         for name in ("api_key", "new_headers") if self.errors else ():
             if self.data.get(self.add_prefix(name)) and name not in self.errors:
                 self.add_error(name, AGAIN)
+
+    def clean_overlap_days(self) -> int:
+        days = int(self.cleaned_data["overlap_days"])
+        if days > LONGEST_OVERLAP:
+            raise ValidationError(f"At most {LONGEST_OVERLAP:,} days.")
+        return days
 
     def clean_api_key(self) -> str:
         return clean_key(self.cleaned_data["api_key"])

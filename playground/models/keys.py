@@ -20,6 +20,7 @@ from django.utils import timezone
 from playground.fields import EncryptedTextField, Unreadable
 from playground.models.audit import audited, record
 
+LONGEST_OVERLAP = 3650  # days that a former key stays at most
 SOON, URGENT = 30, 7  # days before a key expires
 STALE = timedelta(seconds=10)  # how exact "last used" is; a run should not cost a write for it
 
@@ -157,7 +158,7 @@ class ApiKey(models.Model):
             self.erase()
             return
         self.state = self.State.RETIRING
-        self.retires_at = timezone.now() + timedelta(days=days)
+        self.retires_at = timezone.now() + timedelta(days=min(days, LONGEST_OVERLAP))
         self.save(update_fields=["state", "retires_at"])
 
     def erase(self) -> bool:
