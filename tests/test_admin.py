@@ -9,7 +9,7 @@ from django.contrib.admin.models import LogEntry
 from django.test import Client
 from django.urls import reverse
 
-from playground.models import Connection, Team, User
+from playground.models import Connection, Price, Team, User
 
 pytestmark = pytest.mark.django_db
 
@@ -63,6 +63,15 @@ def test_every_bound_of_a_connection_can_be_set(admin: Client, hosted: Connectio
     assert all(f'name="{name}"' in text for name in bounds)
     admin.post(page(hosted), form(hosted, **{name: str(each) for name, each in bounds.items()}))
     assert {name: getattr(fresh(hosted), name) for name in bounds} == bounds
+
+
+def test_two_prices_for_all_models_are_refused(admin: Client, hosted: Connection) -> None:
+    two = {"prices-TOTAL_FORMS": "2"}
+    for number, name in enumerate(("*", "")):
+        prices = {"model": name, "input_per_million": "1", "output_per_million": "1"}
+        two |= {f"prices-{number}-{field}": value for field, value in prices.items()}
+    assert "Please correct the duplicate" in admin.post(page(hosted), form(hosted, **two)).text
+    assert not Price.objects.exists()
 
 
 def test_an_overlap_has_a_bound(admin: Client, hosted: Connection) -> None:

@@ -144,6 +144,13 @@ class ConnectionForm(forms.ModelForm):
         return text
 
 
+class PriceForm(forms.ModelForm):
+    def clean_model(self) -> str:
+        """As it is kept, so that two prices for the same models are seen here."""
+        name = str(self.cleaned_data["model"])
+        return "" if name == "*" else name
+
+
 def addresses() -> str:
     """What an empty address stands for."""
     known = ", ".join(f"{each.label} {each.default_base_url}" for each in PROVIDERS.values())

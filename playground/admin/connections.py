@@ -10,7 +10,7 @@ from django.shortcuts import get_object_or_404
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 
-from playground.admin.connection_form import ConnectionForm
+from playground.admin.connection_form import ConnectionForm, PriceForm
 from playground.admin.connection_list import ConnectionList
 from playground.checkup import Report, check_up
 from playground.database import wait_for
@@ -20,6 +20,7 @@ from playground.models.notices import notices
 
 class PriceInline(admin.TabularInline):
     model = Price
+    form = PriceForm
     extra = 0
     verbose_name_plural = "Prices in US dollars for a million tokens"
 
