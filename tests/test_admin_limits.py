@@ -36,6 +36,13 @@ def test_an_admin_sets_a_limit_and_it_is_recorded(
     assert "There is such a limit already" in again
 
 
+def test_an_amount_that_could_not_be_read_again_is_refused(admin: Client) -> None:
+    answer = admin.post(ADD, {"kind": "money_month", "amount": "999999999999.9999"})
+    assert "Enter less than 100,000,000,000." in answer.content.decode()
+    assert admin.post(ADD, {"kind": "money_month", "amount": "99999999999.9999"}).status_code == 302
+    assert admin.get(LIST).status_code == 200
+
+
 def test_only_the_amount_of_a_limit_can_be_changed(admin: Client, connection: Connection) -> None:
     made = Limit.objects.create(kind="rate", amount=5, connection=connection)
     page = reverse("admin:playground_limit_change", args=[made.pk])

@@ -26,6 +26,7 @@ from playground.models.teams import Team, User
 
 UNITS = 10**10  # of a dollar: money is counted in whole numbers, so that sums are exact everywhere
 MOST_UNITS = 10**15  # of one run, so that no sum overflows; $100,000
+MOST_AMOUNT = Decimal(10**11)  # of a limit: with four places the 15 digits that SQLite reads back
 MINUTE = timedelta(minutes=1)
 
 
@@ -124,6 +125,8 @@ class Limit(models.Model):
         return f"{self.amount_text} {self.scope}"
 
     def clean(self) -> None:
+        if self.amount is not None and self.amount >= MOST_AMOUNT:
+            raise ValidationError({"amount": f"Enter less than {MOST_AMOUNT:,}."})
         if self.amount is not None and not self.is_money and self.amount % 1:
             raise ValidationError({"amount": "Enter a whole number."})
         if self.member_id and self.each_member:
