@@ -245,6 +245,7 @@ async def test_save_and_test_saves_first(
         "all_teams": "on",
         "enabled": "on",
         "overlap_days": "7",
+        "assumed_tokens": "4096",
         "api_key": OLD,
         "prices-TOTAL_FORMS": "0",
         "prices-INITIAL_FORMS": "0",
