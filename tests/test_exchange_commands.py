@@ -1,7 +1,9 @@
 """`manage.py export` and `import`: what a shell gets, and what each mistake is called."""
 
 import csv
+import errno
 import io
+import shutil
 import sqlite3
 from contextlib import nullcontext
 from pathlib import Path
@@ -111,6 +113,33 @@ def test_a_mistake_is_one_sentence_and_no_file(
     with pytest.raises(CommandError, match=sentence):
         call_command("export", str(path), **{"user": "alice", **options})
     assert not path.exists()
+
+
+@pytest.mark.parametrize("layout", ["jsonl", "sqlite"])
+def test_a_file_that_cannot_be_written_is_one_sentence(
+    layout: str,
+    dora: User,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    for path in tmp_path / "missing" / "x", tmp_path:
+        with pytest.raises(CommandError, match=r"cannot be written|not there yet"):
+            call_command("export", str(path), user="dora", layout=layout)
+
+
+def test_a_file_that_cannot_be_copied_is_one_sentence(
+    dora: User,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    path = tmp_path / "runs.jsonl"
+    out(path)
+
+    def denied(name: Path, _: Path) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", str(name))
+
+    monkeypatch.setattr(shutil, "copyfile", denied)
+    with pytest.raises(CommandError, match=r"runs\.jsonl: Permission denied\."):
+        into(path)
 
 
 def test_an_import_says_which_lines_it_could_not_take(

@@ -1,5 +1,6 @@
 """`manage.py export`: the runs that a person may see, as a file."""
 
+import sqlite3
 import sys
 from pathlib import Path
 from typing import Any
@@ -31,10 +32,14 @@ class Command(BaseCommand):
         selection = Selection.now(typed=options["query"], mine=options["mine"])
         for problem in selection.query.problems:
             raise CommandError(problem.sentence)
-        if options["layout"] == "sqlite":
-            count = self._sqlite(user, selection, options["file"])
-        else:
-            count = self._text(user, selection, options)
+        try:
+            if options["layout"] == "sqlite":
+                count = self._sqlite(user, selection, options["file"])
+            else:
+                count = self._text(user, selection, options)
+        except (OSError, sqlite3.OperationalError) as error:
+            said = getattr(error, "strerror", None) or error
+            raise CommandError(f"{options['file']} cannot be written: {said}.") from error
         self.stderr.write(f"Exported {count:,} runs.")
 
     def _sqlite(self, user: Any, selection: Selection, name: str) -> int:

@@ -40,6 +40,8 @@ class Command(BaseCommand):
             transfer = begin(membership, path.name, keep)
         except BadFile as error:
             raise CommandError(str(error)) from error
+        except OSError as error:
+            raise CommandError(f"{error.filename}: {error.strerror}.") from error
         while step(transfer):
             self.stderr.write(f"{transfer.runs:,} imported, {transfer.skipped:,} skipped…")
         for line, said in transfer.problem_list:
