@@ -24,6 +24,7 @@ from playground.models import (
 )
 from playground.models.retention import BATCH, erase_batch, purge_ownerless
 from playground.upkeep import Upkeep
+from playground.views.trash import _form
 from tests.test_annotations import begun, one
 
 HTMX = {"HX-Request": "true"}
@@ -285,3 +286,17 @@ def test_members_see_their_own_trash_and_no_rules(
     assert "The trash is empty" in page
     assert "What goes by itself" not in page
     assert client.post("/trash/rules/", {"trash_after": "1"}).status_code == 404
+
+
+def test_two_tabs_that_set_the_first_rules_at_once_both_do(team: Team, alice: User) -> None:
+    membership = alice.membership()
+    assert membership is not None
+    forms = [_form(membership, {"trash_after": days, "labels": "a"}) for days in ("9", "3")]
+    for form in forms:
+        assert form is not None
+        assert form.is_valid()
+    for form in forms:
+        assert form is not None
+        form.keep()
+    rule = Retention.objects.get()
+    assert (rule.trash_after, rule.keep_labels.count()) == (3, 1)

@@ -88,6 +88,9 @@ class RetentionForm(forms.ModelForm):
         return Label.objects.named(self.instance.team_id, names)
 
     def keep(self) -> None:
+        if self.instance.pk is None:  # another tab may have been first
+            there, _ = Retention.objects.get_or_create(team_id=self.instance.team_id)
+            self.instance.pk, self.instance._state.adding = there.pk, False
         self.save()
         self.instance.keep_labels.set(self.cleaned_data["labels"])
 
