@@ -104,8 +104,9 @@ class Invitation(models.Model):
     def accept(self, user: User) -> Membership | None:
         """Join the team; None where the link has just been used up. Who is in it stays as they are.
 
-        Of two people at once one gets the last place.
+        Of two people at once one gets the last place; one in two tabs takes one place.
         """
+        list(Invitation.objects.select_for_update().filter(pk=self.pk))
         present = Membership.objects.filter(team=self.team, user=user).first()
         if present is not None:
             return present
