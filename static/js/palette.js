@@ -7,7 +7,7 @@
   const PAUSE = 150; // ms without a key after which the server is asked
   const SMALL = new Set(["a", "an", "the", "my", "to", "of"]); // as keymap.SMALL: nothing is found by them
   const input = dialog.querySelector("input"), list = document.getElementById("palette-list"), none = dialog.querySelector("[data-nothing]");
-  let asked = 0, timer = 0, before = null;
+  let asked = 0, timer = 0, before = null, under = null; // `under`: a sheet or menu, which a dialog closes
 
   const icon = (name) => {
     const made = document.createElementNS("http://www.w3.org/2000/svg", "svg"), use = document.createElementNS("http://www.w3.org/2000/svg", "use");
@@ -25,7 +25,7 @@
     said.className = "palette__words";
     said.textContent = words;
     made.append(icon(mark), said, ...(end ? [end] : []));
-    made.addEventListener("click", () => { dialog.close(); act(); });
+    made.addEventListener("click", () => { under = null; dialog.close(); act(); });
     return made;
   };
   const usable = (element) => element && !element.disabled && !element.closest("[hidden]");
@@ -84,6 +84,7 @@
 
   const open = () => {
     before = document.activeElement;
+    under = before.closest(":popover-open");
     const local = document.createElement("div"), found = document.createElement("div");
     local.dataset.local = found.dataset.found = "";
     [local, found].forEach((each) => each.setAttribute("role", "presentation"));
@@ -98,7 +99,13 @@
     narrow();
     ask();
   };
-  dialog.addEventListener("close", () => { if (before?.isConnected && document.activeElement === document.body) before.focus(); });
+  dialog.addEventListener("close", () => {
+    const now = document.activeElement; // still in here where what had the focus is hidden
+    if (!before?.isConnected || (now !== document.body && !dialog.contains(now))) return;
+    under?.showPopover();
+    if (before.checkVisibility()) before.focus();
+    else document.querySelector(`[popovertarget="${before.closest("[popover]")?.id}"]:not([popovertargetaction])`)?.focus();
+  });
   dialog.addEventListener("click", (event) => {
     if (event.target === dialog) dialog.close();
     else if (event.target.closest("a[role=option]")) dialog.close();

@@ -708,3 +708,21 @@ def test_a_parameter_is_reached_from_the_prompt_by_keys_alone(
     small.get_by_role("textbox", name="Prompt", exact=True).press("Alt+p")
     expect(small.locator("#params")).to_be_visible()
     expect(small.get_by_role("searchbox", name="Find a parameter")).to_be_focused()
+
+
+def test_the_palette_leaves_a_sheet_open_that_lies_under_it(
+    page: Page, open_page: OpenPage, server: Server
+) -> None:
+    phone = open_page(390, 844)
+    phone.goto(server.url)
+    sheet = phone.locator("#params")
+    phone.locator('[popovertarget="params"]:not([popovertargetaction])').press("Enter")
+    search = phone.get_by_role("searchbox", name="Find a parameter")
+    search.focus()
+    for _ in range(2):
+        phone.keyboard.press("Control+k")
+        expect(phone.get_by_role("dialog", name="Search or jump to")).to_be_visible()
+        phone.keyboard.press("Escape")
+        expect(search).to_be_focused()
+    phone.keyboard.press("Escape")
+    expect(sheet).to_be_hidden()
