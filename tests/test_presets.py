@@ -164,3 +164,11 @@ def test_zero_and_false_are_values_of_a_preset(
     login(alice).post("/presets/", {"name": "Zero", "settings": json.dumps(settings)})
     kept = {"values": {"temperature": 0, "stream": "false"}, "headers": "X-A: b"}
     assert Preset.objects.get().settings_value == kept
+
+
+def test_what_the_form_would_set_by_itself_is_kept_as_not_sent(
+    login: Callable[[User], Client], alice: User
+) -> None:
+    settings = {"values": {"stream": None, "seed": None}}
+    login(alice).post("/presets/", {"name": "Whole", "settings": json.dumps(settings)})
+    assert Preset.objects.get().settings_value == {"values": {"stream": None}}

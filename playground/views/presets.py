@@ -9,6 +9,7 @@ from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_http_methods, require_POST
 
 from playground import parameters
+from playground.documents import INITIAL
 from playground.models import Preset
 from playground.views import Request
 
@@ -54,7 +55,8 @@ def delete(request: Request, pk: int) -> HttpResponse:
 
 
 def read(text: str) -> dict[str, Any]:
-    """`{"values": {path: raw}, "extra": text, "headers": text}`. Raises ValidationError."""
+    """`{"values": {path: raw}, "extra": text, "headers": text}`; null is what the form would set by
+    itself and does not send. Raises ValidationError."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
@@ -67,7 +69,7 @@ def read(text: str) -> dict[str, Any]:
             parameters.parameter(path)
         except KeyError:
             raise ValidationError(f"There is no parameter {path}.") from None
-    kept = {path: raw for path, raw in values.items() if raw is not None}
+    kept = {path: raw for path, raw in values.items() if raw is not None or path in INITIAL}
     texts = {part: str(found[part]) for part in PARTS if found.get(part)}
     if not kept and not texts:
         raise ValidationError("No parameter is set, so there is nothing to save.")

@@ -148,6 +148,7 @@
       chosen: values.chosen,
       automatic: values.automatic,
       initial: values.initial,
+      switchedOff: values.switchedOff,
       leftOut: values.leftOut,
       /* {path, label} of those that a column takes, or that are set. */
       offered: () => rows.filter(({ dataset: { path } }) => values.isSet(path) || host.columns().some((column) => values.known(path, column)))

@@ -2,7 +2,7 @@
 (() => {
   const playground = (window.playground = window.playground || {});
   const said = (raw) => { const text = typeof raw === "string" ? raw : JSON.stringify(raw); return text.length > 30 ? `${text.slice(0, 29)}…` : text; };
-  const summary = ({ values, extra, headers }) => [...Object.entries(values).map(([path, raw]) => `${path} ${said(raw)}`), extra ? "extra body" : "", headers ? "headers" : ""].filter(Boolean).join(" · ");
+  const summary = ({ values, extra, headers }) => [...Object.entries(values).map(([path, raw]) => `${path} ${raw === null ? "not sent" : said(raw)}`), extra ? "extra body" : "", headers ? "headers" : ""].filter(Boolean).join(" · ");
 
   /* `host`: panel(), columns(), document(), settled(), undo(sentence, before), snapshot(). */
   playground.presets = (host) => {
@@ -11,12 +11,13 @@
     let before = null; // the preset that a save replaces or a delete takes away
     let overtaken = false; // something was sent since the list was asked for: the answer to that says more
 
+    /* What the form would set by itself and does not send: null in a preset. */
+    const without = (values) => Object.fromEntries(host.panel().switchedOff(values).map((path) => [path, null]));
+    const sent = () => ({ ...host.document().values, ...(host.panel().scope() ? host.columns()[host.panel().column()].values : {}) });
     const own = () => {
-      const panel = host.panel(), initial = panel.initial(), automatic = new Set(panel.automatic());
-      const at = panel.scope() ? panel.column() : null, column = at === null ? {} : host.columns()[at].values;
-      const values = Object.entries({ ...host.document().values, ...column });
-      const kept = values.filter(([path, raw]) => raw !== null && raw !== undefined && !automatic.has(path) && String(raw) !== initial[path]);
-      return { values: Object.fromEntries(kept), extra: host.document().extra, headers: host.document().headers };
+      const panel = host.panel(), initial = panel.initial(), automatic = new Set(panel.automatic()), values = sent();
+      const kept = Object.entries(values).filter(([path, raw]) => raw !== null && raw !== undefined && !automatic.has(path) && String(raw) !== initial[path]);
+      return { values: { ...Object.fromEntries(kept), ...without(values) }, extra: host.document().extra, headers: host.document().headers };
     };
     const stored = (element) => JSON.parse(element.querySelector("script").textContent);
     const targets = () => host.panel().scope() || host.columns().map((_, at) => at);
@@ -40,19 +41,20 @@
       }));
       return [...found].map(([path, titles]) => `${path} is not sent to ${[...titles].join(", ")}.`).join(" ");
     };
+    const given = (values) => Object.fromEntries(Object.entries(values).filter(([, raw]) => raw !== null));
     const apply = (title, settings) => {
       const panel = host.panel(), doc = host.document(), scope = panel.scope(), was = host.snapshot();
       const initial = panel.initial(), automatic = panel.automatic();
-      const wanted = { ...initial, ...JSON.parse(JSON.stringify(settings.values)) };
+      const all = { ...initial, ...JSON.parse(JSON.stringify(settings.values)) }, wanted = given(all);
       if (scope === null) {
         const kept = Object.fromEntries(Object.entries(doc.values).filter(([path]) => automatic.includes(path)));
-        doc.values = { ...kept, ...wanted };
+        doc.values = given({ ...kept, ...all });
         doc.extra = settings.extra || "";
         doc.headers = settings.headers || "";
       } else scope.forEach((at) => {
         const values = {};
-        Object.keys({ ...doc.values, ...wanted }).filter((path) => !automatic.includes(path) || path in wanted).forEach((path) => {
-          if (!(path in wanted)) values[path] = null;
+        Object.keys({ ...doc.values, ...all }).filter((path) => !automatic.includes(path) || path in all).forEach((path) => {
+          if (!(path in wanted)) { if (path in doc.values) values[path] = null; }
           else if (String(doc.values[path]) !== String(wanted[path])) values[path] = wanted[path];
         });
         doc.columns[at].values = values;
@@ -61,7 +63,7 @@
       host.settled();
       const where = scope === null ? "" : ` to column${scope.length > 1 ? "s" : ""} ${letters(scope)}`;
       const parts = scope !== null && (settings.extra || settings.headers) ? " Its extra body and headers are for all columns and were left out." : "";
-      host.undo([title + where + ".", unknown(settings.values), parts.trim()].filter(Boolean).join(" "), was);
+      host.undo([title + where + ".", unknown(given(settings.values)), parts.trim()].filter(Boolean).join(" "), was);
     };
 
     /* --- Save, rename, delete --- */
@@ -125,7 +127,7 @@
       if (!button) return;
       const element = button.closest("[data-preset]");
       if ("applyPreset" in button.dataset) apply(`“${element.dataset.name}” is applied`, stored(element));
-      if ("presetNone" in button.dataset) apply("No parameter is set now", { values: {} });
+      if ("presetNone" in button.dataset) apply("No parameter is set now", { values: without(sent()) });
       if ("rename" in button.dataset) {
         const box = element.querySelector("[data-rename-form]");
         box.hidden = !box.hidden;

@@ -119,6 +119,9 @@
     };
     /* What a new form sends. */
     const initial = () => Object.fromEntries(rows.filter((each) => each.dataset.initial && !each.dataset.initialWith).map((each) => [each.dataset.path, each.dataset.initial]));
+    /* What a new form sends and these values do not: somebody has switched it off. */
+    const switchedOff = (sent) => rows.map((each) => each.dataset).filter(({ path, initial: begins, initialWith }) => begins && !there(sent[path])
+      && (!initialWith || (String(sent[initialWith]) === "true" && !automatic.has(path)))).map(({ path }) => path);
     /* For one column, whatever is edited; `text` null: not sent. */
     const setAt = (path, at, text) => {
       automatic.delete(path);
@@ -132,7 +135,7 @@
     };
 
     return {
-      typed, brief, places, rawAt, isSetAt, mixed, raw, isSet, isOver, known, apart, write, setAt, fold, settle, adopt, reset, leaveOut, resetAll, initial, narrow,
+      typed, brief, places, rawAt, isSetAt, mixed, raw, isSet, isOver, known, apart, write, setAt, fold, settle, adopt, reset, leaveOut, resetAll, initial, switchedOff, narrow,
       scope: () => scope,
       choose: (at) => { scope = at === null ? null : [...new Set([].concat(at))].sort((a, b) => a - b); },
       whole: (path) => path in WHOLE,

@@ -7,7 +7,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.browser.steps import finished, run
-from tests.fake_provider import FakeProvider, words
+from tests.fake_provider import FakeProvider, json_reply, words
 from tests.server import Server
 
 OpenPage = Callable[..., Page]
@@ -82,6 +82,28 @@ def test_a_preset_is_saved_applied_and_undone(page: Page, fake: FakeProvider) ->
     assert fake.posts[0].json == {
         "model": "m", "prompt": "Say w", "temperature": 0, "top_p": 0.9, "stream": True,
     }  # fmt: skip
+
+
+def test_a_preset_and_none_send_no_stream_where_it_was_switched_off(
+    page: Page, fake: FakeProvider
+) -> None:
+    stream = page.locator('[data-path="stream"][role=group]')
+    box(page, "temperature").fill("0")
+    stream.locator("[data-reset]").click()
+    dialog = presets(page)
+    expect(dialog).to_contain_text("temperature 0 · stream not sent")
+    dialog.get_by_label("Save the parameters that are set").fill("Whole")
+    dialog.get_by_role("button", name="Save").click()
+    dialog.get_by_role("button", name="None: send nothing").click()
+    expect(box(page, "temperature")).to_have_value("")
+    expect(stream).to_have_attribute("data-state", "unset")
+    page.get_by_role("button", name="Reset all").click()
+    expect(stream).to_have_attribute("data-state", "set")
+    presets(page).get_by_role("button", name="Apply Whole").click()
+    expect(stream).to_have_attribute("data-state", "unset")
+    fake.reply_with(json_reply({"choices": [{"index": 0, "text": "w0", "finish_reason": "stop"}]}))
+    finished(run(page, "Say w").first)
+    assert fake.posts[0].json == {"model": "m", "prompt": "Say w", "temperature": 0}
 
 
 def test_a_preset_goes_to_the_chosen_columns_only(page: Page, fake: FakeProvider) -> None:
