@@ -227,7 +227,7 @@
     state.open = open;
     lens().hidden = !open;
     document.querySelectorAll("[data-lens-toggle]").forEach((button) => button.setAttribute("aria-expanded", String(open)));
-    if (open) draw().then(() => { if (lens()) lens().scrollIntoView({ block: "nearest" }); });
+    return open ? draw() : Promise.resolve();
   };
   const point = ({ map, position }) => {
     if (!state.open || position < map.choice.prompt) return;
@@ -238,7 +238,7 @@
   document.addEventListener("click", (event) => {
     if (!event.target.closest) return;
     const by = event.target.closest("[data-lens-by]");
-    if (event.target.closest("[data-lens-toggle]")) toggle(!state.open);
+    if (event.target.closest("[data-lens-toggle]")) toggle(!state.open).then(() => { if (state.open) lens()?.scrollIntoView({ block: "nearest" }); });
     else if (event.target.closest("[data-lens-close]")) { toggle(false); document.querySelector("[data-lens-toggle]").focus(); }
     else if (event.target.closest("[data-lens-reset]")) { Object.assign(state.settings, SETTINGS); showSettings(); refresh(); }
     else if (by) { state.by = by.dataset.lensBy; draw(); }

@@ -264,6 +264,23 @@ def test_the_lens_shows_one_place_of_all_columns(
     clean(page)
 
 
+def test_a_run_leaves_the_page_where_it_is_also_above_an_open_lens(
+    page: Page, server: Server
+) -> None:
+    columns = stored(page, server, LLAMA, WARM)
+    open_lens(page)
+    prompt = page.get_by_role("textbox", name="Prompt", exact=True)
+    prompt.focus()
+    page.evaluate("scrollTo(0, 0)")
+    before = columns.first.get_attribute("data-run")
+    prompt.press("Control+Enter")
+    expect(columns.first).not_to_have_attribute("data-run", str(before))
+    finished(columns.first)
+    expect(page.get_by_role("region", name="Probability lens").get_by_role("table")).to_be_visible()
+    page.wait_for_timeout(300)
+    assert page.evaluate("scrollY") == 0
+
+
 def test_the_lens_moves_by_keyboard_and_follows_the_pointer(page: Page, server: Server) -> None:
     columns = stored(page, server, LLAMA, WARM)
     box = heat(columns.first)
