@@ -10,6 +10,7 @@
   const columns = () => [...document.querySelectorAll("#outputs [data-run]")];
   let record = null; // {run id: {end, choices}}
   let shown = []; // {times, offsets, text, drawn, element, original} of each output while it is replayed
+  const others = new Map(); // column → its view, where that is not its text
   let at = 0, speed = 1, playing = false, last = 0, timer = 0, drawnFor = "";
 
   const span = () => Number(card().dataset.span);
@@ -37,7 +38,8 @@
     columns().forEach((column) => {
       const found = record[column.dataset.run];
       if (!found) return;
-      playground.views.show(column, "text");
+      const view = playground.views.shownView(column);
+      if (view !== "text") { playground.views.show(column, "text"); others.set(column, view); }
       column.querySelectorAll(".out[data-choice]").forEach((original) => {
         const arrivals = found.choices[original.dataset.choice];
         if (arrivals && arrivals.length) shown.push(prepare(original, arrivals));
@@ -47,6 +49,9 @@
   const restore = () => {
     shown.forEach(({ element, original }) => { element.remove(); original.hidden = false; });
     shown = [];
+    const back = [...others];
+    others.clear();
+    back.forEach(([column, view]) => { if (column.isConnected) playground.views.show(column, view); });
   };
   const reached = (times, ms) => {
     let low = 0, high = times.length;
@@ -173,6 +178,7 @@
   };
   /* Somebody looks at another view, or a column is drawn again: the page's own text comes back. */
   document.addEventListener("playground:view", (event) => {
+    others.delete(event.target);
     if (!shown.length || event.detail.view === "text") return;
     pause();
     at = span();

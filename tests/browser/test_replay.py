@@ -133,6 +133,21 @@ def test_the_slider_goes_by_keyboard_and_another_view_ends_the_replay(
     page.keyboard.press("End")
 
 
+def test_the_view_of_a_column_comes_back_after_the_replay(opened: Callable[..., Page]) -> None:
+    page = opened()
+    markdown = page.get_by_role("tab", name="Markdown")
+    for column in range(2):
+        markdown.nth(column).click()
+    scrub(page, 700)
+    expect(replayed(page)).to_have_count(2)
+    expect(markdown.first).to_have_attribute("aria-selected", "false")
+    page.locator("[data-views] [data-view=text]").nth(1).click()  # chosen meanwhile: it stays
+    scrub(page, 10**6)
+    expect(replayed(page)).to_have_count(0)
+    expect(markdown.first).to_have_attribute("aria-selected", "true")
+    expect(markdown.nth(1)).to_have_attribute("aria-selected", "false")
+
+
 def test_white_space_that_is_shown_meanwhile_does_not_halt_it(
     opened: Callable[..., Page],
 ) -> None:
