@@ -122,7 +122,7 @@
     if (prepared.length) return prepared.map((one) => one.textContent).join("\n\n");
     const outs = [...column.querySelectorAll(".out[data-choice]")];
     const all = await Promise.all(outs.map(async (out) => {
-      if (!("tail" in out.dataset) || live(column)) return out.textContent;
+      if (!("tail" in out.dataset)) return out.textContent;
       const response = await fetch(`${button.dataset.url}?choice=${out.dataset.choice}`, { credentials: "same-origin" });
       if (!response.ok) throw new Error(String(response.status));
       return response.text();

@@ -238,6 +238,22 @@ def test_copying_by_a_key_gives_the_whole_of_a_text_that_is_shown_in_part(
     assert page.evaluate("navigator.clipboard.readText()") == long
 
 
+def test_copying_gives_the_whole_of_a_very_long_text_that_still_comes(
+    page: Page, fake: FakeProvider
+) -> None:
+    more = threading.Event()
+    long = "".join(f"line {number} of a long text\n" for number in range(10_000))
+    fake.reply_with(Reply(pieces=[text_event(long), until(more), text_event("end"), FIN, DONE]))
+    found = run(page)
+    expect(found.locator("[data-tail]")).to_have_count(1)
+    panel(found).focus()
+    page.keyboard.press("y")
+    expect(page.locator("#announce")).to_contain_text("Copied")
+    assert page.evaluate("navigator.clipboard.readText()") == long
+    more.set()
+    finished(found)
+
+
 def test_nothing_in_a_markdown_answer_acts(page: Page, fake: FakeProvider) -> None:
     page.on("dialog", lambda dialog: pytest.fail(dialog.message))
     asked: list[str] = []
