@@ -345,15 +345,22 @@ def test_a_blind_panel_with_two_judges_by_keyboard_alone(
 
     first.keyboard.press("1")
     expect(first.locator("[data-ballot-title]")).to_have_text("Pair 2 of 4")
-    first.keyboard.press("u")
+    first.get_by_role("button", name="Undo last vote").press("Enter")
     expect(first.locator("[data-ballot-title]")).to_have_text("Pair 1 of 4")
+    expect(first.locator("[data-ballot-title]")).to_be_focused()  # from where Tab goes on
     named = first.get_by_role("button", name="An output names its model")
     for said in ("true", "false"):
-        first.keyboard.press("g")
+        named.press("Enter") if said == "true" else first.keyboard.press("g")
         expect(named).to_have_attribute("aria-pressed", said)
         told = expect(first.locator("#announce"))
         told.to_have_text(re.compile("gives its model away" if said == "true" else "Pair 1 of 4$"))
+        expect(named).to_be_focused()
     judge_all(first, "LLL-")
+    first.evaluate("void playground.toast('Deleted.', () => { window.undone = true; })")
+    first.keyboard.press("u")  # what the message offers, and no vote besides
+    assert first.evaluate("window.undone")
+    judged = expect(first.locator("[data-ballot-title]"))
+    judged.to_have_text("You have judged all 4 pairs")
     first.keyboard.press("u")
     expect(first.locator("[data-ballot-title]")).to_have_text("Pair 4 of 4")
     first.keyboard.press("0")
