@@ -10,6 +10,8 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
 from playground.models.factors import STEP, code_at
+from tests.browser.people import logged_in, prepare
+from tests.fake_provider import FakeProvider
 from tests.server import Server
 
 pytestmark = pytest.mark.browser
@@ -91,3 +93,20 @@ def test_a_person_comes_in_and_guards_the_account(
     expect(noor).to_have_url(re.compile("/login/"))
     log_in(noor, server.url, FIRST)
     expect(noor.locator("#login-error")).to_contain_text("do not belong together")
+
+
+def test_a_reviewer_is_offered_nothing_that_is_refused(
+    server: Server, fake: FakeProvider, browser: Browser
+) -> None:
+    prepare(server, 'person("rita", "reviewer")')
+    context = logged_in(browser, server, "rita")
+    page = context.new_page()
+    page.goto(server.url)
+    page.get_by_role("button", name="Add column").click()
+    expect(page.get_by_role("button", name="Remove column B")).to_be_visible()
+    expect(page.get_by_role("button", name=re.compile("Run column|Preview"))).to_have_count(0)
+    page.keyboard.press("Control+k")
+    palette = page.get_by_role("dialog", name="Search or jump to")
+    expect(palette.get_by_role("option", name="Add a column")).to_be_visible()
+    expect(palette.get_by_role("option", name="Preview the next tokens")).to_have_count(0)
+    context.close()
