@@ -4,6 +4,7 @@
 (() => {
   const playground = (window.playground = window.playground || {});
   const KEY = "views", AGAIN = 1_500; // ms between two looks at a run that grows
+  const LOST = "lost"; // asked for in vain: the next look asks again
   const each = (selector, act, root = document) => root.querySelectorAll(selector).forEach(act);
   const stored = () => { try { return JSON.parse(localStorage.getItem(KEY)) || {}; } catch { return {}; } };
   const state = { together: false, all: "text", by: {}, given: false, marks: false, ...stored() };
@@ -42,9 +43,10 @@
     panel.dataset.asked = column.dataset.status;
     htmx.ajax("GET", tab.dataset.url, { source: panel, target: panel, swap: "innerHTML" })
       .then(() => { if (panel.querySelector(".empty--tokens") && !panel.hidden && !byHand.has(letter(column))) show(column, "text"); })
-      .catch(() => { delete panel.dataset.asked; })
+      .catch(() => { panel.dataset.asked = LOST; })
       .then(() => setTimeout(() => again(column, panel, tab), AGAIN));
   };
+  document.addEventListener("htmx:responseError", ({ target }) => { if (target.matches?.("[data-panel][data-asked]")) target.dataset.asked = LOST; });
   const again = (column, panel, tab) => {
     if (!panel.isConnected || panel.hidden || panel.querySelector(".empty--tokens") || panel.dataset.asked !== column.dataset.status || !live(column)) return;
     delete panel.dataset.asked;

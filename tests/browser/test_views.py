@@ -63,6 +63,19 @@ def test_each_view_shows_the_same_answer_its_own_way(page: Page, fake: FakeProvi
     expect(panel(column)).to_have_count(1)
 
 
+def test_a_view_that_could_not_be_had_is_asked_for_again(
+    page: Page, fake: FakeProvider, server: Server
+) -> None:
+    reply(fake, "**so**")
+    found = columns(page, server, {})
+    page.route("**/markdown/", lambda route: route.fulfill(status=503))
+    tab(found, "Markdown").click()
+    expect(page.locator("#notice")).to_contain_text("try again")
+    page.unroute("**/markdown/")
+    tab(found, "Markdown").click()
+    expect(panel(found).locator("strong")).to_have_text("so")
+
+
 def test_the_row_of_views_is_one_tab_stop_with_arrow_keys(page: Page, fake: FakeProvider) -> None:
     reply(fake, '{"a": 1}')
     column = run(page)
