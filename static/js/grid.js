@@ -45,7 +45,8 @@
 
   /* --- Open a cell --- */
   const dialog = document.getElementById("cell-dialog");
-  let held = null, asked = ""; // the live cell whose run the dialog follows meanwhile; what it was opened for
+  let held = null, asked = "", pile = null; // the live cell whose run the dialog follows meanwhile; what it was opened for; where that stands
+  const shown = () => dialog.querySelector("[data-run]"); // a newer run of the cell, once it has run again
   const open = async (link) => {
     const cell = link.closest(".cell");
     document.getElementById("cell-dialog-title").textContent = link.getAttribute("aria-label").replace(/^Open /, "");
@@ -53,12 +54,21 @@
     if (cell && isLive(cell)) { held = cell; cell.dataset.held = cell.dataset.run; delete cell.dataset.run; }
     dialog.showModal();
     asked = link.getAttribute("href");
+    pile = link.closest("[data-pile]");
     await htmx.ajax("GET", asked, { target: "#cell-dialog-body", swap: "innerHTML" });
   };
   /* What comes when the dialog is closed again would follow the run in the place of its cell. */
   document.addEventListener("htmx:beforeSwap", ({ detail }) => {
     if (detail.target.id === "cell-dialog-body" && !(dialog.open && detail.requestConfig.path === asked)) detail.shouldSwap = false;
   });
+  document.addEventListener("htmx:afterSettle", () => { if (dialog?.open && shown()) dialog.querySelector("[data-cell-page]").href = shown().dataset.url; });
+  /* A pile is called by its first run. */
+  const replace = async (before, now) => {
+    const grid = document.querySelector("[data-grid]");
+    if (pile.id === `pile-${before}`) pile.id = `pile-${now}`;
+    await htmx.ajax("GET", `${grid.dataset.cells}?stacks=${now}`, { source: grid, swap: "none" });
+    if (document.activeElement === document.body) document.querySelector(`[data-open-cell][href$="/runs/${now}/"]`)?.focus();
+  };
   document.addEventListener("click", (event) => {
     const link = event.target.closest("[data-open-cell]");
     if (!link || !dialog || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
@@ -66,7 +76,9 @@
     open(link);
   });
   if (dialog) dialog.addEventListener("close", () => {
+    const [before] = asked.match(/\d+(?=\/$)/), now = shown()?.dataset.run;
     document.getElementById("cell-dialog-body").replaceChildren();
+    if (now && now !== before) { held = null; replace(before, now); return; }
     if (!held) return;
     const run = held.dataset.held;
     held = null;

@@ -124,6 +124,31 @@ def test_a_cell_opens_to_its_full_column(page: Page, fake: FakeProvider) -> None
     expect(dialog).to_be_hidden()
 
 
+def test_a_cell_that_ran_again_shows_its_new_run_in_the_grid(
+    page: Page, fake: FakeProvider
+) -> None:
+    fake.clear()
+    fake.reply_with(words(2, prefix="old"))
+    prompt(page, "Again {{n}}")
+    page.get_by_label("Value of n").fill("1\n2")
+    press(page)
+    expect(page.locator(".cell[data-status=completed]")).to_have_count(2)
+    fake.reply_with(words(2, prefix="new"))
+    page.locator("[data-open-cell]").first.press("Enter")
+    dialog = page.locator("#cell-dialog")
+    dialog.get_by_role("button", name="Run column A again").click()
+    expect(dialog.locator(".col .out")).to_have_text("new0 new1 ")
+    expect(dialog.locator("article[data-status=completed]")).to_be_visible()
+    url = dialog.locator("article[data-run]").get_attribute("data-url")
+    expect(dialog.locator("[data-cell-page]")).to_have_attribute("href", str(url))
+    page.keyboard.press("Escape")
+    expect(page.locator(".cell .out").first).to_have_text("new0 new1 ")
+    expect(page.locator(".cell .out").nth(1)).to_have_text("old0 old1 ")
+    expect(page.locator("[data-open-cell]").first).to_be_focused()
+    page.locator("[data-open-cell]").first.press("Enter")
+    expect(dialog.locator(".col .out")).to_have_text("new0 new1 ")
+
+
 def test_a_cell_that_is_closed_before_it_came_goes_on_in_the_grid(
     page: Page, fake: FakeProvider
 ) -> None:
