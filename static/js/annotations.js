@@ -59,6 +59,23 @@
     begun = null;
   });
 
+  /* What had the focus is gone with what it took away, or with the comment that was edited: the next of its
+     kind has it, the comment, or the field for a new one. */
+  const AWAY = "[name=remove], [name=delete]";
+  let gone = null; // {id of what is drawn again, at: which of its kind, edited: the id of a comment}
+  document.addEventListener("htmx:beforeSwap", ({ detail: { target } }) => {
+    const now = document.activeElement, edited = now.closest(".comment__edit")?.closest(".comment").id;
+    gone = target.contains(now) && (edited || now.matches(AWAY)) ? { id: target.id, edited, at: [...target.querySelectorAll(AWAY)].indexOf(now) } : null;
+  });
+  document.addEventListener("htmx:afterSettle", () => {
+    const place = gone && document.getElementById(gone.id);
+    if (!place || document.activeElement !== document.body) return;
+    const all = [...place.querySelectorAll(AWAY)], field = matchMedia("(hover: hover)").matches ? "input:not([type=hidden]), textarea" : "[hidden]";
+    const next = gone.edited ? place.querySelector(`#${gone.edited} .comment__acts a`) : all[Math.min(gone.at, all.length - 1)];
+    focus(next || place.querySelector(field));
+    gone = null;
+  });
+
   /* Ctrl+Enter sends the comment that is being written. */
   document.addEventListener("keydown", (event) => {
     const form = event.target.closest?.("[data-submit-keys]");

@@ -179,6 +179,38 @@ def test_a_comment_is_edited_and_deleted_by_its_author(
     expect(page.locator(".comment")).to_have_count(0)
 
 
+def test_the_focus_stays_near_what_was_taken_away(
+    open_page: Open, server: Server, fake: FakeProvider
+) -> None:
+    page = open_page()
+    page.goto(finished_run(page, server, "Keep my place"))
+    label, field = (
+        page.get_by_role("combobox", name="Add a label"),
+        page.get_by_label("Key", exact=True),
+    )
+    for name in ("one", "two"):
+        label.fill(name)
+        label.press("Enter")
+        expect(page.get_by_role("button", name=f"Remove label {name}")).to_be_visible()
+    page.get_by_role("button", name="Remove label one").press("Enter")
+    expect(page.get_by_role("button", name="Remove label two")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(label).to_be_focused()
+    field.fill("ticket")
+    page.get_by_label("Value", exact=True).fill("7")
+    field.press("Enter")
+    page.get_by_role("button", name="Remove ticket").press("Enter")
+    expect(field).to_be_focused()
+    box = page.get_by_label("Add a comment")
+    box.fill("First")
+    box.press("Control+Enter")
+    page.get_by_role("link", name="Edit this comment").press("Enter")
+    page.get_by_label("Your comment").press("Control+Enter")
+    expect(page.get_by_role("link", name="Edit this comment")).to_be_focused()
+    page.get_by_role("button", name="Delete this comment").press("Enter")
+    expect(box).to_be_focused()
+
+
 def test_a_comment_that_was_begun_outlives_what_is_done_to_others(
     open_page: Open, server: Server, fake: FakeProvider
 ) -> None:
