@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.people import prepare
 from tests.browser.steps import finished, number, run
 from tests.fake_provider import FakeProvider, words
 from tests.server import Server
@@ -76,6 +77,44 @@ def test_nothing_is_cut_at_twice_the_size_or_scrolls_sideways(
         for name, page in (("720", zoomed), ("320", narrow)):
             page.goto(f"{server.url}{address}")
             found[f"{address} at {name}"] = page.evaluate(TOO_WIDE)
+    assert not {address: all_ for address, all_ in found.items() if all_}
+
+
+LONG = """
+from playground.models import Label, Panel, Queue, RunLabel
+admin, other = User.objects.get(is_superuser=True), person("w" * 120)
+other.current_team = team
+comparison = None
+runs = []
+for n in range(16):
+    output, model = f"{'Z' * 900}{n}", f"{'m' * 150}{n}"
+    made = make_run(other, "P" * 300, output, comparison=comparison, model=model)
+    comparison = made.comparison
+    runs.append(made)
+RunLabel.objects.put([made.pk for made in runs], Label.objects.named(team.pk, ["l" * 64]))
+ids, maker = [made.pk for made in runs[:3]], admin.membership()
+print("MADE", comparison.pk, ids[0], ids[1], end=" ")
+print(Queue.objects.begin(maker, "q" * 60, ids).pk, Panel.objects.begin(maker, "n" * 60, ids).pk)
+"""
+
+
+def test_names_and_labels_of_one_long_word_and_sixteen_columns_scroll_no_page(
+    server: Server, open_page: OpenPage
+) -> None:
+    said = prepare(server, LONG).rpartition("MADE ")[2].split()
+    comparison, first, second, queue, panel = said
+    page = open_page(390, 844)
+    found = {}
+    for address in (
+        f"/comparisons/{comparison}/",
+        f"/runs/{first}/",
+        f"/compare/?rows=run-{first},run-{second}",
+        f"/history/?whose=team&q=label:{'l' * 64}",
+        f"/review/queues/{queue}/",
+        f"/review/panels/{panel}/",
+    ):
+        page.goto(f"{server.url}{address}")
+        found[address] = page.evaluate(TOO_WIDE)
     assert not {address: all_ for address, all_ in found.items() if all_}
 
 
