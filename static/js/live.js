@@ -110,6 +110,16 @@
       if (status === "running") this.began = performance.now();
     }
 
+    // It may not be followed any more; what has come stays in the page.
+    lost() {
+      this.draw();
+      this.status("lost");
+      const badge = this.element.querySelector("[data-badge]");
+      if (badge) badge.textContent = "Not shown any more";
+      this.body.removeAttribute("aria-busy");
+      this.element.querySelector("[data-stop]")?.remove();
+    }
+
     metric(name, text) {
       const cell = this.element.querySelector(`[data-metric="${name}"]`);
       if (!cell || cell.textContent === text) return;

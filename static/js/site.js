@@ -183,13 +183,19 @@
     }
   });
 
-  /* The head of a column carries the status of its run. */
-  document.addEventListener("htmx:oobAfterSwap", () => each(".col__head[data-status]", (head) => {
-    const column = head.closest("[data-run]");
-    if (column.dataset.status === head.dataset.status) return;
-    column.dataset.status = head.dataset.status;
-    column.querySelector(".col__body").removeAttribute("aria-busy");
-  }));
+  /* The head of a column carries the status of its run; Stop goes with it, and its focus to the output. */
+  let stopped = null;
+  document.addEventListener("htmx:oobBeforeSwap", ({ target }) => { if (target.matches(".col__head") && target.contains(document.activeElement)) stopped = target.closest("[data-run]"); });
+  document.addEventListener("htmx:oobAfterSwap", () => {
+    each(".col__head[data-status]", (head) => {
+      const column = head.closest("[data-run]");
+      if (column.dataset.status === head.dataset.status) return;
+      column.dataset.status = head.dataset.status;
+      column.querySelector(".col__body").removeAttribute("aria-busy");
+    });
+    if (stopped && document.activeElement === document.body) stopped.querySelector("[data-panel]:not([hidden])")?.focus({ preventScroll: true });
+    stopped = null;
+  });
 
   const SENTENCES = {
     403: "You may not do this. Nothing was changed.",

@@ -123,8 +123,16 @@
     if ("trouble" in message) trouble.hindrance = message.trouble;
     if (message.finished) finish(message.finished);
     if (message.watching) document.dispatchEvent(new CustomEvent("playground:watching", { detail: message.watching }));
-    if (message.error && message.run) followed.delete(String(message.run));
+    if (message.error && message.run) lose(String(message.run));
     schedule();
+  }
+
+  // Made private by its author, or deleted.
+  function lose(run) {
+    if (!followed.has(run)) return;
+    followed.get(run).lost();
+    window.playground.notice("This run is private or deleted now. What had come of it stays here until you leave.");
+    look();
   }
 
   // The server's cursor is ahead of what arrived here; a new socket starts at our position.

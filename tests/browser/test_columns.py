@@ -261,8 +261,9 @@ def test_one_column_is_stopped_and_the_others_go_on(page: Page, fake: FakeProvid
     run(page)
     finished(outputs(page).nth(0))
     expect(outputs(page).nth(1)).to_contain_text("w0")
-    outputs(page).nth(1).get_by_role("button", name="Stop column B").click()
+    outputs(page).nth(1).get_by_role("button", name="Stop column B").press("Enter")
     finished(outputs(page).nth(1), "cancelled")
+    expect(outputs(page).nth(1).get_by_role("tabpanel")).to_be_focused()  # Stop is gone
     finished(outputs(page).nth(2))
 
 

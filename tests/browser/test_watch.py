@@ -82,3 +82,23 @@ def test_a_run_is_watched_together(
         finished(each)
         assert text_of(each) == "one two three"
     expect(admin.locator("[data-watching]")).to_be_hidden()
+
+
+def test_who_watches_a_run_is_told_that_it_is_private_now(
+    server: Server, fake: FakeProvider, enter: Callable[[str], Page]
+) -> None:
+    end = threading.Event()
+    fake.reply_with(Reply(pieces=[text_event("one "), until(end), text_event("two"), FIN, DONE]))
+    admin, bob = enter("admin"), enter("bob")
+    column = run(admin)
+    bob.goto(admin.url)
+    theirs = bob.locator("article[data-run]")
+    expect(theirs.locator(".out").first).to_have_text("one ")
+    expect(bob.locator("form[data-running]")).to_have_count(1)
+    admin.locator("[data-lock]").click()
+    expect(bob.locator("#notice")).to_contain_text("private or deleted now")
+    expect(theirs.locator(".badge")).to_have_text("Not shown any more")
+    expect(bob.locator("form[data-running]")).to_have_count(0)  # it may run something else
+    end.set()
+    finished(column)
+    assert text_of(theirs) == "one "
