@@ -315,6 +315,18 @@ def test_the_word_diff_of_two_columns_by_keyboard_alone(
     expect(page.get_by_role("button", name="Diff")).to_be_focused()
 
 
+def test_a_very_long_change_does_not_halt_the_page(
+    page: Page, fake: FakeProvider, server: Server
+) -> None:
+    for text in ("short", "word " * 60_000):
+        fake.queue(Reply(pieces=[text_event(text), FIN, DONE]))
+    found = columns(page, server, {}, {})
+    runs = [str(found.nth(at).get_attribute("data-run")) for at in range(2)]
+    page.goto(f"{server.url}/runs/difference/?ids={','.join(runs)}", timeout=10_000)
+    changed = page.locator("[data-change] :is(ins, del)")
+    assert "word word" in "".join(changed.all_text_contents())
+
+
 def test_a_stop_is_proved_and_the_proof_stays(page: Page, fake: FakeProvider) -> None:
     fake.reply_with(Reply(pieces=[text_event("half an answer")], end="hold"))
     column = run(page)
