@@ -119,7 +119,8 @@ def test_a_key_is_changed_under_load_without_one_failed_run(
         answer = admin.post(
             f"{page}/change/",
             name="fake", provider="local", dialect="llama.cpp", base_url=fake.url,
-            reaches_local="on", all_teams="on", enabled="on", overlap_days="7", api_key=NEW,
+            reaches_local="on", all_teams="on", enabled="on", overlap_days="7",
+            assumed_tokens="4096", api_key=NEW,
             **{"prices-TOTAL_FORMS": "0", "prices-INITIAL_FORMS": "0"},
         )  # fmt: skip
         assert answer.status_code == 200
