@@ -23,6 +23,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from playground.management.database import COPIES, back_up
+from tests.server import Server, started_before
 
 ROOT = Path(__file__).resolve().parent.parent
 REAL_PYTHON = getattr(sys, "_base_executable", sys.executable)
@@ -291,6 +292,26 @@ def test_the_team_start_prints_no_link_and_tells_systemd_how_it_is(tmp_path: Pat
             assert server.stop(signal.SIGTERM) == 0
         said = systemd.recv(1000).decode().splitlines()
         assert said[:2] == ["STOPPING=1", "EXTEND_TIMEOUT_USEC=135000000"]
+
+
+def test_a_stop_while_it_starts_ends_it(tmp_path: Path) -> None:
+    """At any moment, also when a page has just been answered for the first time."""
+    server = Server(started_before(tmp_path))
+    for seconds in (0.4, 1.0, 1.2, 1.25, 1.3, 1.35, 1.4, None, None):
+        with subprocess.Popen(
+            [sys.executable, "manage.py", "start"],
+            cwd=ROOT, env=server.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        ) as process:  # fmt: skip
+            if seconds:
+                time.sleep(seconds)
+            while not seconds and not server.is_up():
+                time.sleep(0.002)
+            process.terminate()
+            try:
+                # The signal itself ends what is not loaded yet.
+                assert process.wait(30) in (0, -signal.SIGTERM)
+            finally:
+                process.kill()
 
 
 def test_a_second_start_keeps_what_is_there(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from types import FrameType
 from typing import Any
 
 from channels.routing import get_default_application
@@ -49,6 +50,11 @@ FLUSH_SECONDS = 20  # for the last texts to reach the database, after the runs w
 END_SECONDS = 15  # for what is left after that
 # `make` passes a SIGTERM on to a process group that had it already: one stop, not two.
 SAME_SIGNAL_SECONDS = 0.5
+ENDINGS = (signal.SIGINT, signal.SIGTERM)
+
+told: list[
+    int
+] = []  # signals that came; without a lock, which a second one could wait for for ever
 
 
 class Command(BaseCommand):
@@ -60,7 +66,8 @@ class Command(BaseCommand):
     def handle(self, *, no_link: bool, **options: Any) -> None:
         few_arenas()
         # Until the server runs, a SIGTERM ends this as Ctrl+C does: with everything cleaned up.
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        for number in ENDINGS:
+            signal.signal(number, interrupt)
         with suppress(KeyboardInterrupt):
             check_port(settings.HOST, settings.PORT)
             with locked(settings.DATA_DIR / "prepare.lock"):
@@ -147,6 +154,12 @@ def port_sentence(host: str, port: int, error: int | None) -> str:
 TURN = 0.0005
 
 
+def interrupt(number: int, frame: FrameType | None) -> None:
+    """As Ctrl+C; where Python swallows that, as within a finalizer, it is noted all the same."""
+    told.append(number)
+    raise KeyboardInterrupt
+
+
 class Serving:
     """Daphne's server in the main thread, with SIGTERM and Ctrl+C in our own hands."""
 
@@ -160,31 +173,52 @@ class Serving:
             websocket_timeout=-1,  # goes by a clock that may jump, and a page may stay open
             ready_callable=self.get_ready,
         )
+        self.ready = False
         self.stopping: asyncio.Task[None] | None = None
         self.stopping_since = 0.0
 
     def run(self) -> None:
         sys.setswitchinterval(TURN)
         self.server.run()
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in ENDINGS:
             signal.signal(number, signal.SIG_DFL)  # the loop that handled them is over
         if not self.server.listening_addresses:
             raise SystemExit(port_sentence(settings.HOST, settings.PORT, errno.EADDRINUSE))
 
     def get_ready(self) -> None:
-        """Called with the port open and the loop not running: nothing is answered before the end.
+        """Called with the port open and the loop not running: pages wait for `bind`.
 
         So the runs of a dead server are closed before the first page can show them. A SIGTERM
         meanwhile still ends the start.
         """
         self.loop = asyncio.get_event_loop()
-        self.loop.run_until_complete(runner.bind())
+        for number in ENDINGS:
+            signal.signal(number, self.heard)
+        self.loop.run_until_complete(self.bind())
+        if told:
+            raise KeyboardInterrupt
+        self.ready = True
         self.upkeep = self.loop.create_task(Upkeep().run(), context=contextvars.Context())
         self.thrift = self.loop.create_task(give_back(), context=contextvars.Context())
         settle()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            self.loop.add_signal_handler(number, self.signalled)
         supervisor.ready()
+
+    async def bind(self) -> None:
+        binding = asyncio.ensure_future(runner.bind())
+        while not binding.done() and not told:
+            await asyncio.wait([binding], timeout=0.05)
+        if binding.done():
+            binding.result()
+
+    def heard(self, number: int, frame: FrameType | None) -> None:
+        """Not by `add_signal_handler`: uvloop loses what comes while it does not run, and between
+        `bind` and the server it does not."""
+        told.append(number)
+        self.loop.call_soon_threadsafe(self.look)
+
+    def look(self) -> None:
+        if self.ready:
+            self.signalled()
 
     def signalled(self) -> None:
         """The first signal lets runs finish for DRAIN_SECONDS; a second one does not wait."""
