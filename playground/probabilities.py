@@ -195,9 +195,9 @@ def _in_prompt(token: Token, base: int) -> Token:
     return Token(token.raw, token.span, token.text, mine, token.before)
 
 
-def visible(text: str) -> str:
+SIGNS = str.maketrans({" ": "␣", "\n": "↵", "\r": "␍", "\t": "⇥"})
+
+
+def visible(text: str, signs: dict[int, str] = SIGNS) -> str:
     """Blanks and line ends as signs; an imported token may be half of a character."""
-    text = storable(text)
-    for char, sign in ((" ", "␣"), ("\n", "↵"), ("\r", "␍"), ("\t", "⇥")):
-        text = text.replace(char, sign)
-    return text
+    return storable(text).translate(signs)

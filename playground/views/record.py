@@ -8,13 +8,15 @@ from datetime import UTC, datetime
 from typing import Any
 
 from playground import documents, panel
-from playground.completion import CompletionRequest, merged, storable
+from playground.completion import CompletionRequest, merged
 from playground.models import Choice, Run
 from playground.parameters import Status, for_api
+from playground.probabilities import visible
 from playground.providers import PROVIDERS
 
 FIRST_TOKENS = 200  # rows of the table of probabilities that are shown without being asked
 NEVER = -9000  # a log probability below: how vLLM writes minus infinity
+ESCAPES = str.maketrans({" ": "␣", "\n": "\\n", "\r": "\\r", "\t": "\\t"})
 DOLLARS = ("costs", "cost_savings")
 TITLES = {
     "model": "Model that answered",
@@ -195,16 +197,10 @@ def probabilities(run: Run, everything: bool) -> list[Probabilities]:
 
 
 def _token(row: Mapping[str, Any]) -> Token:
-    top = [(visible(each["token"]), percent(each["logprob"])) for each in row.get("top") or ()]
-    return Token(visible(row["token"]), percent(row["logprob"]), top)
-
-
-def visible(text: str) -> str:
-    """Blanks and line ends as signs; an imported token may be half of a character."""
-    text = storable(text)
-    for char, sign in ((" ", "␣"), ("\n", "\\n"), ("\r", "\\r"), ("\t", "\\t")):
-        text = text.replace(char, sign)
-    return text
+    top = [
+        (visible(each["token"], ESCAPES), percent(each["logprob"])) for each in row.get("top") or ()
+    ]
+    return Token(visible(row["token"], ESCAPES), percent(row["logprob"]), top)
 
 
 def percent(logprob: float | None) -> str:

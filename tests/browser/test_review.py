@@ -205,6 +205,14 @@ def test_a_comment_stays_with_the_run_for_which_it_was_begun(
     ]
 
 
+def second_held(page: Page) -> list[Route]:
+    """Requests for the second run of the queue, which the test answers when it wants to."""
+    held: list[Route] = []
+    row = page.locator(".item").nth(1)
+    page.route(f"**{row.get_attribute('data-row')}", lambda route: held.append(route))
+    return held
+
+
 def test_back_at_the_run_that_is_shown_no_other_takes_its_place(
     as_person: Callable[..., Page], server: Server
 ) -> None:
@@ -212,11 +220,7 @@ def test_back_at_the_run_that_is_shown_no_other_takes_its_place(
     page = in_queue(as_person, server, "Back", 2)
     cursor, pane = page.locator(".item[data-cursor]"), page.locator("#pane")
     expect(pane).to_contain_text("Back output 0")
-    held: list[Route] = []
-    page.route(
-        f"**{page.locator('.item').nth(1).get_attribute('data-row')}",
-        lambda route: held.append(route),
-    )
+    held = second_held(page)
     page.keyboard.press("j")
     expect(cursor).to_contain_text("Back prompt 1")
     page.keyboard.press("k")
@@ -231,11 +235,10 @@ def test_a_second_key_rates_no_run_that_is_not_shown_yet(
     as_person: Callable[..., Page], server: Server
 ) -> None:
     page = in_queue(as_person, server, "Twice", 2)
+    row = page.locator(".item").nth(1)
     cursor, pane = page.locator(".item[data-cursor]"), page.locator("#pane")
     expect(pane).to_contain_text("Twice output 0")
-    held: list[Route] = []
-    row = page.locator(".item").nth(1)
-    page.route(f"**{row.get_attribute('data-row')}", lambda route: held.append(route))
+    held = second_held(page)
     page.keyboard.press("3")
     expect(cursor).to_contain_text("Twice prompt 1")
     page.keyboard.press("4")
@@ -356,11 +359,7 @@ def test_a_blind_panel_with_two_judges_by_keyboard_alone(
         told.to_have_text(re.compile("gives its model away" if said == "true" else "Pair 1 of 4$"))
         expect(named).to_be_focused()
     judge_all(first, "LLL-")
-    first.evaluate("void playground.toast('Deleted.', () => { window.undone = true; })")
-    first.keyboard.press("u")  # what the message offers, and no vote besides
-    assert first.evaluate("window.undone")
-    judged = expect(first.locator("[data-ballot-title]"))
-    judged.to_have_text("You have judged all 4 pairs")
+    a_message_has_its_undo_for_itself(first)
     first.keyboard.press("u")
     expect(first.locator("[data-ballot-title]")).to_have_text("Pair 4 of 4")
     first.keyboard.press("0")
@@ -386,6 +385,13 @@ def test_a_blind_panel_with_two_judges_by_keyboard_alone(
     )
     assert {row["aside"] for row in votes} == {""}
     has_no_faults(first)
+
+
+def a_message_has_its_undo_for_itself(page: Page) -> None:
+    page.evaluate("void playground.toast('Deleted.', () => { window.undone = true; })")
+    page.keyboard.press("u")
+    assert page.evaluate("window.undone")
+    expect(page.locator("[data-ballot-title]")).to_have_text("You have judged all 4 pairs")
 
 
 def test_the_best_of_three_is_voted_for_by_key(

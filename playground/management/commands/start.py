@@ -52,9 +52,8 @@ END_SECONDS = 15  # for what is left after that
 SAME_SIGNAL_SECONDS = 0.5
 ENDINGS = (signal.SIGINT, signal.SIGTERM)
 
-told: list[
-    int
-] = []  # signals that came; without a lock, which a second one could wait for for ever
+# The signals that came. No Event: a second signal could wait for its lock for ever.
+told: list[int] = []
 
 
 class Command(BaseCommand):
